@@ -197,6 +197,20 @@ def test_audio_is_shown_with_its_length_and_refused_audio_differs():
     assert words.count("voice begins") == 0 and shown.words("sub").count("voice begins") == 3
 
 
+def test_each_sentence_has_its_own_block_of_audio():
+    trace = traces.Trace()
+    for second in range(2):
+        trace.at(second * 100).rx(type="output_text", turn_id="t", text=f"sentence {second}")
+        trace.stream("rx_audio", trace.now + 1, trace.now + 99, 10, bytes=3200, accepted=True)
+    words = Shown(render(trace.events, "t")).words("small")
+    assert words.count("↓ 1000 ms") == 2
+
+
+def test_the_display_is_noted_where_no_message_says_the_same():
+    notes = Shown(render(traces.conversation(), "t")).words("note")
+    assert notes == ["Hold BOOT to talk", "Listening"]
+
+
 def test_opus_packets_count_as_the_hello_says():
     words = Shown(render(traces.xiaozhi(), "t")).words("small")
     assert "↑ 1920 ms" in words and "↓ 1800 ms" in words
@@ -338,6 +352,17 @@ KINDS = [
 )
 def test_anything_makes_well_formed_xml(events, title):
     Shown(render(events, title))
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -5, True, "7", None, 10**400])
+def test_a_number_of_no_use_counts_as_absent(value):
+    trace = traces.Trace()
+    trace.at(100).state("IDLE", "SPEAKING").add("play", ms=40)
+    trace.add("play", ms=value).add("rx_audio", bytes=value)
+    trace.events.append({"t_ms": value, "ev": "state", "from": "SPEAKING", "to": "ERROR"})
+    svg = render(trace.events, "t")
+    assert not re.search(r"\b(nan|inf)\b", svg)
+    assert Shown(svg).height() < 400
 
 
 @pytest.mark.parametrize("events", [[], [{}], [{"ev": "state"}], [{"t_ms": 5, "ev": "drained"}]])

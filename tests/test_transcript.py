@@ -96,6 +96,16 @@ def test_sound_of_the_stopped_reply_that_leaks_out_later_counts_as_heard():
     assert "silent 2050 ms after KEY" in text
 
 
+def test_the_tail_of_the_old_reply_is_not_the_new_reply():
+    trace = traces.Trace()
+    trace.at(0).add("play", ms=1000)
+    trace.at(500).add("vad", edge="start").at(900).add("vad", edge="end")
+    trace.at(980).rx(type="turn_new", turn_id="t2", text="stop")
+    trace.at(1000).add("play", ms=64)
+    trace.at(2400).add("play", ms=64)
+    assert told(trace.events)[1].endswith("first sound 1500 ms after the end of speech")
+
+
 def test_failures_are_told():
     trace = traces.Trace()
     trace.at(1).rx(type="session_start_ack", accepted=False, reason="server is full")

@@ -200,8 +200,8 @@ class _Picture:
         for press in self.reading.presses:
             y = self.scale.at[press.first]
             name = "press interrupts" if press.interrupts else "press"
-            text = wording.fit(f"{press.name} {press.gesture}", right - left - 20, style.LABEL)
-            half = wording.width(text, style.LABEL) / 2 + 8
+            text = wording.fit(f"{press.name} {press.gesture}", right - left - 12, style.LABEL)
+            half = wording.width(text, style.LABEL) / 2 + 6
             middle = (left + right) / 2
             pointer = _pointer(middle + half, style.WINDOW[0] - 2, y, True)
             self.lines.append(f'<g class="{name}">{pointer}</g>')
