@@ -380,6 +380,8 @@ def test_the_command_draws_a_file(tmp_path):
     shown = Shown(picture.read_text(encoding="utf-8"))
     assert shown.words("title") == ["talk"]
     assert len(shown.words("label")) == 1
+    assert main([str(trace), str(picture), "--title", "A talk"]) == 0
+    assert Shown(picture.read_text(encoding="utf-8")).words("title") == ["A talk"]
 
 
 @pytest.mark.parametrize(
