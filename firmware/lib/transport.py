@@ -24,7 +24,8 @@ class Transport:
     """One connection at a time; `open` may be called again after `close`."""
 
     def __init__(self):
-        self._stream = None
+        self._socket = None
+        self._stream = None  # the socket, or TLS around it
         self.readable = self.writable = None
 
     async def open(self, host, port, tls, deadline):
@@ -35,11 +36,11 @@ class Transport:
         for the deadline); a TLS context that does not like the host raises ValueError.
         """
         addresses = ()
-        failure = LookupFailed(errno.ENOENT)
-        try:
+        failure = LookupFailed(errno.ENOENT, "the name has no address")
+        try:  # noqa: SIM105  a board has no contextlib
             addresses = socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM)
-        except OSError as error:
-            failure = LookupFailed(*error.args)
+        except OSError:
+            pass
         for index, address in enumerate(addresses):
             left = time.ticks_diff(deadline, time.ticks_ms()) // (len(addresses) - index)
             try:
@@ -55,26 +56,25 @@ class Transport:
         if failure is not None:
             raise failure
         if tls is not None:
-            stream = tls.wrap_socket(
-                self._stream, server_hostname=host, do_handshake_on_connect=False
+            self._attach(
+                tls.wrap_socket(self._socket, server_hostname=host, do_handshake_on_connect=False)
             )
-            self._attach(stream)
 
     async def _connect(self, address, limit):
-        stream = socket.socket(address[0], socket.SOCK_STREAM)
-        self._attach(stream)
-        stream.setblocking(False)
-        stream.setsockopt(_TCP, _NO_DELAY, 1)
+        self._socket = socket.socket(address[0], socket.SOCK_STREAM)
+        self._attach(self._socket)
+        self._socket.setblocking(False)
+        self._socket.setsockopt(_TCP, _NO_DELAY, 1)
         try:
-            stream.connect(address[-1])
+            self._socket.connect(address[-1])
         except OSError as error:
             if error.errno != errno.EINPROGRESS:
                 raise
         if limit <= 0 or not await self.writable.wait_ms(limit):
-            raise OSError(errno.ETIMEDOUT)
+            raise OSError(errno.ETIMEDOUT, "no answer in time")
         # ready also when it was refused: only an attempt tells. A server never speaks first here.
         if self.read(bytearray(1)) is not None:
-            raise OSError(errno.ECONNRESET)
+            raise OSError(errno.ECONNRESET, "the server speaks first")
 
     def _attach(self, stream):
         self._stream = stream
@@ -85,21 +85,21 @@ class Transport:
         """Wait for `readable` or `writable` until `deadline`; then OSError(ETIMEDOUT)."""
         limit = time.ticks_diff(deadline, time.ticks_ms())
         if limit <= 0 or not await direction.wait_ms(limit):
-            raise OSError(errno.ETIMEDOUT)
+            raise OSError(errno.ETIMEDOUT, "no answer in time")
 
     def read(self, view):
         """Read up to `len(view)` bytes; None: nothing yet. OSError(ECONNRESET) at the end."""
         if self._stream is None:
-            raise OSError(errno.ECONNABORTED)
+            raise OSError(errno.ECONNABORTED, "closed by this side")
         count = self._stream.readinto(view)
         if count == 0:
-            raise OSError(errno.ECONNRESET)
+            raise OSError(errno.ECONNRESET, "the connection ended")
         return count
 
     def write(self, view):
         """Write up to `len(view)` bytes; None or 0: none now. Then offer the same view again."""
         if self._stream is None:
-            raise OSError(errno.ECONNABORTED)
+            raise OSError(errno.ECONNABORTED, "closed by this side")
         return self._stream.write(view)
 
     def close(self):
@@ -110,3 +110,4 @@ class Transport:
             self.readable.set()
             self.writable.set()
             stream.close()
+            self._socket.close()  # a TLS stream whose handshake failed has let go of it

@@ -81,7 +81,7 @@ class WebSocket(Receiver):
             await self._upgrade(handshake, deadline)
             opened = True
         except ValueError as error:  # what mbedTLS has against a certificate
-            untrusted = Untrusted(str(error))
+            untrusted = Untrusted(str(error).strip().replace("\n", "; "))
         finally:
             if not opened:
                 self.abort()
@@ -175,7 +175,7 @@ class WebSocket(Receiver):
 
     def _check_open(self):
         if self.sent_close:
-            raise OSError(errno.ENOTCONN)
+            raise OSError(errno.ENOTCONN, "a close frame was sent")
 
     async def _write(self, view):
         self._send_credit -= FRAME
@@ -189,7 +189,7 @@ class WebSocket(Receiver):
             else:
                 if not await self._transport.writable.wait_ms(self._send_limit):
                     self.abort()  # half a frame has left: nothing can follow it
-                    raise OSError(errno.ETIMEDOUT)
+                    raise OSError(errno.ETIMEDOUT, "the peer takes nothing")
                 self._send_credit = BURST
         if self._send_credit <= 0:
             self._send_credit = BURST
