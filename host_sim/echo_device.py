@@ -4,7 +4,8 @@ usage: echo_device.py URL CERTIFICATES (path of a DER or PEM file, or empty)
 
 One task reads and one writes. Between them wait at most 64 KB: then the reader stops, and with it
 the peer. A binary message longer than a frame of 2 KB goes back in fragments while it arrives, so
-it may have any size. Status: 0 after a closing handshake, 1 otherwise, with one line that says why.
+it may have any size. Status: 0 after a closing handshake, 1 otherwise, with one line that says
+why.
 """
 
 import sys

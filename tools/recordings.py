@@ -16,10 +16,21 @@ import tempfile
 def fetch(version: str, target: pathlib.Path) -> None:
     """Unpack `test/data` of pocketsphinx `version` into `target`; a half-done target never stays."""
     with tempfile.TemporaryDirectory() as scratch:
-        command = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--no-binary", ":all:"]
+        command = [
+            sys.executable,
+            "-m",
+            "pip",
+            "download",
+            "-q",
+            "--no-deps",
+            "--no-binary",
+            ":all:",
+        ]
         command += ["--disable-pip-version-check", "-d", scratch, f"pocketsphinx=={version}"]
         if subprocess.run(command).returncode:
-            sys.exit(f"cannot download the recordings (pocketsphinx {version}); is PyPI reachable?")
+            sys.exit(
+                f"cannot download the recordings (pocketsphinx {version}); is PyPI reachable?"
+            )
         archive = next(pathlib.Path(scratch).glob("pocketsphinx-*.tar.gz"))
         prefix = f"pocketsphinx-{version}/test/data/"
         with tarfile.open(archive) as tar:

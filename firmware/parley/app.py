@@ -1,0 +1,211 @@
+"""App: the composition root. It builds every part, gives the buttons their meaning, and keeps the parts going.
+
+`App(settings, board).run()` never ends by itself; `stop()` ends the conversation and then `run()`.
+"""
+
+import asyncio
+import gc
+
+import machine
+import neopixel
+import tls
+from i2saudio import Input, Output
+from micropython import const
+from pcmring import Ring
+from pushbutton import DOUBLE, VERY_LONG, Button, Buttons
+from waiting import Waiter
+
+from parley import errors, log, states, trace, ui
+from parley.codec import PcmDecoder
+from parley.player import Player
+from parley.protocol import ai_session
+from parley.session import Session
+from parley.speech import Speech
+from parley.websocket_task import WebSocketTask
+
+_DIALECTS = {"ai-session": ai_session}
+_RATE = const(16000)
+_MIC_BLOCK = const(320)  # samples, 20 ms: what the voice detector is tuned for
+_MIC_BLOCK_MS = const(20)
+_BLOCK = const(256)  # samples for the speaker: one DMA buffer, 16 ms
+_BLOCK_MS = const(16)
+_MIC_DMA = const(20480)  # bytes: ten DMA buffers, 160 ms for the interpreter's longest stop
+_UPLINK_FRAME = const(640)  # bytes of a microphone block
+_UPLINK = const(32000)  # bytes, 1 s: the oldest block goes when the network takes less than we say
+_DOWNLINK = const(32768)  # bytes, 1 s: the rest waits in TCP
+_RESTART_MS = const(250)  # before a part that failed is started again
+
+
+class App:
+    """`board`: pins by part, as in the files of `board/`; `settings`: a `settings.Settings`."""
+
+    def __init__(self, settings, board):
+        self._settings = settings
+        self._stopping = Waiter()
+        self._tls = None
+        self._line = None
+        if not settings.client_id:
+            settings.client_id = "parley-" + machine.unique_id().hex()
+        # I2S first, while DMA memory is whole; made once
+        mic = board["microphone"]
+        microphone = machine.I2S(
+            mic["i2s"],
+            sck=machine.Pin(mic["sck"]),
+            ws=machine.Pin(mic["ws"]),
+            sd=machine.Pin(mic["sd"]),
+            mode=machine.I2S.RX,
+            bits=32,
+            format=machine.I2S.MONO,
+            rate=_RATE,
+            ibuf=_MIC_DMA,
+        )
+        amplifier = board["speaker"]
+        dma_bytes = settings.speaker_dma_ms // _BLOCK_MS * _BLOCK * 2
+        speaker = machine.I2S(
+            amplifier["i2s"],
+            sck=machine.Pin(amplifier["sck"]),
+            ws=machine.Pin(amplifier["ws"]),
+            sd=machine.Pin(amplifier["sd"]),
+            mode=machine.I2S.TX,
+            bits=16,
+            format=machine.I2S.MONO,
+            rate=_RATE,
+            ibuf=dma_bytes,
+        )
+        self._input = Input(microphone, _MIC_BLOCK * 4, _MIC_BLOCK_MS)
+        self._output = Output(speaker, _BLOCK * 2, _BLOCK_MS, dma_bytes)
+        self._led = neopixel.NeoPixel(machine.Pin(board["led"], machine.Pin.OUT), 1)
+
+        uplink = Ring(_UPLINK, _UPLINK_FRAME)
+        downlink = Ring(_DOWNLINK)
+        self.link = WebSocketTask(uplink, settings)
+        self.player = Player(
+            self._output, downlink, _RATE, settings.prebuffer_ms, self._drained, self.link.room
+        )
+        self.player.set_volume(settings.volume)
+        self.link.on_data = self.player.data
+        self.speech = Speech(
+            self._input, uplink, _RATE, _MIC_BLOCK, settings, self._voice, self.link.flush
+        )
+        self.session = Session(
+            _DIALECTS[settings.protocol],
+            self.link,
+            self.speech,
+            self.player,
+            PcmDecoder(downlink),
+            settings,
+            self._connect,
+            self._show,
+        )
+        self._buttons = Buttons(
+            (
+                Button("boot", self._button(board["boot"]), DOUBLE | VERY_LONG),
+                Button("key", self._button(board["key"])),
+            ),
+            self._gesture,
+        )
+
+    async def run(self):
+        """Run until `stop()`; a part that fails is reported and started again."""
+        self._show()
+        parts = (
+            ("microphone", self.speech.run),
+            ("speaker", self.player.run),
+            ("session", self.session.run),
+            ("buttons", self._buttons.run),
+        )
+        tasks = [asyncio.create_task(self._keep(name, part)) for name, part in parts]
+        try:
+            await self._stopping.wait_ms(None)
+            self.session.leave()
+            while self.session.phase != states.OFF:
+                await asyncio.sleep_ms(20)
+        finally:
+            for task in tasks:
+                task.cancel()
+            self._input.deinit()
+            self._output.deinit()
+
+    def stop(self):
+        """End the conversation, then `run`."""
+        self._stopping.set()
+
+    async def _keep(self, name, part):
+        while True:
+            try:
+                await part()
+            except Exception as error:  # whatever a driver raises; the other parts go on
+                trace.emit(
+                    "error",
+                    "code",
+                    errors.PART,
+                    "scope",
+                    "device",
+                    "message",
+                    name + ": " + repr(error),
+                )
+                log.error(name, "failed:", repr(error))
+                self.session.failed(name)
+                gc.collect()
+            await asyncio.sleep_ms(_RESTART_MS)
+
+    @staticmethod
+    def _button(number):
+        return machine.Pin(number, machine.Pin.IN, machine.Pin.PULL_UP)
+
+    def _gesture(self, name, gesture):
+        trace.emit("button", "name", name, "gesture", gesture)
+        if name == "boot" and gesture == "long":
+            if self.session.phase in (states.OFF, states.CLOSING):
+                self.session.wake()
+            else:
+                self.session.leave()
+        elif name == "key" and gesture == "click":
+            self.session.interrupt()
+
+    def _connect(self):
+        """Open the link; return `(code, detail)` when that can't even begin."""
+        settings = self._settings
+        headers = []
+        if settings.token:
+            token = settings.token
+            headers.append(("Authorization", token if " " in token else "Bearer " + token))
+        headers.extend(self.session.dialect.headers(settings))
+        if settings.url.startswith("wss://") and self._tls is None:
+            try:
+                self._tls = _verifying(settings.ca_file)
+            except (OSError, ValueError) as error:
+                return errors.UNTRUSTED, "%s: %s" % (settings.ca_file, error)
+        self.link.open(settings.url, headers, self._tls)
+        return None
+
+    # the parts are made before the session that they report to
+
+    def _voice(self, edge):
+        self.session.voice(edge)
+
+    def _drained(self):
+        self.session.drained()
+
+    def _show(self):
+        line = ui.line(self.session)
+        if line != self._line:
+            self._line = line
+            trace.emit("ui", "text", line)
+            log.info("ui:", line)
+        try:
+            self._led[0] = ui.colour(self.session)
+            self._led.write()
+        except Exception as error:  # a screen that fails never ends a conversation
+            trace.emit(
+                "error", "code", errors.PART, "scope", "device", "message", "led: " + repr(error)
+            )
+
+
+def _verifying(ca_file):
+    """Return a TLS context that trusts the CA in `ca_file` and nothing else; kept, parsing is slow."""
+    context = tls.SSLContext(tls.PROTOCOL_TLS_CLIENT)
+    context.verify_mode = tls.CERT_REQUIRED
+    with open(ca_file, "rb") as file:
+        context.load_verify_locations(file.read())
+    return context

@@ -1,0 +1,1 @@
+"""The wire dialects: pure functions between text frames and events or intents."""

@@ -1,0 +1,36 @@
+"""UI: a session's snapshot turned into one line of text and a colour. It knows no pins."""
+
+from parley import states
+
+_DIM_WHITE = (4, 4, 4)
+_COLOURS = {
+    states.IDLE: _DIM_WHITE,
+    states.LISTENING: (0, 24, 0),
+    states.THINKING: (24, 16, 0),
+    states.SPEAKING: (0, 0, 32),
+    states.ERROR: (40, 0, 0),
+}
+_CONNECTING = (16, 0, 16)
+
+
+def line(session):
+    """What the display shows: the footer of Pixel Soul's device, with what was said where it helps."""
+    state = session.state
+    if state == states.ERROR:
+        return session.error_text or "ERROR"
+    if state == states.IDLE:
+        if session.phase in (states.CONNECTING, states.OPENING):
+            return "WAIT SESSION"
+        return session.error_text or "say the wake word"
+    if state == states.THINKING:
+        return "THINKING: " + session.input_text
+    if state == states.SPEAKING:
+        return session.output_text or "SPEAKING"
+    return "LISTENING" if session.voice_input_open else "WAIT SESSION"
+
+
+def colour(session):
+    """The LED's (red, green, blue), 0 to 255 each."""
+    if session.state == states.IDLE and session.phase in (states.CONNECTING, states.OPENING):
+        return _CONNECTING
+    return _COLOURS[session.state]

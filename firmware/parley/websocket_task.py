@@ -1,0 +1,239 @@
+"""WebSocketTask: moves frames between the socket, a queue of texts, and two sides of audio.
+
+One connection at a time: `open()`, then `on_open()`, `on_text(text)`, `on_sound()`, and once, however
+it ended, `on_end(by, code, detail)`. `send(text)` queues a message, `attach(decoder)` opens the gate for
+downlink audio (None: what comes is read and dropped), `close()` ends politely and within a limit.
+It parses no JSON, knows no turn, never reconnects and never clears a ring.
+
+A text is handed over before the next frame is read, so a gate that the Session moves is exact to the
+frame. Flow control is TCP's: a decoder without room stops the reading. Texts and answers to pings go
+before audio. Nobody cancels a wait on the socket; the guard closes it instead.
+"""
+
+import asyncio
+import gc
+
+import wsclient
+from micropython import const
+from waiting import Waiter
+
+from parley import errors, log, trace
+
+_PAYLOAD = const(2048)  # bytes of the largest frame that goes up
+_CHUNK = const(4096)  # bytes read at once
+_SCRATCH = const(512)
+_TEXT_LIMIT = const(65536)
+_TEXTS = const(16)  # messages that may wait; the Session sends a handful in a turn
+_CLOSE_MS = const(1500)  # from the wish to close to the end of the socket
+_FLUSH_MS = const(1000)  # for our own close frame when the peer has gone first
+_REPORT = const(8192)  # bytes of one message after which the trace is told
+
+
+class WebSocketTask:
+    """`uplink`: the ring that is sent from; `player` hears of data; the Session sets the callbacks."""
+
+    def __init__(self, uplink, settings):
+        self._uplink = uplink
+        self._settings = settings
+        self._scratch = memoryview(bytearray(_SCRATCH))
+        self._texts = []
+        self._ws = None
+        self._open = False
+        self._sink = None
+        self._epoch = 0
+        self._fresh = False
+        self._end = None  # (by, code, detail): the first cause wins
+        self._write = Waiter()  # something to send, or the end
+        self._room = Waiter()  # the decoder may have room, or the gate moved
+        self._written = Waiter()  # the writer has ended
+        self._closing = Waiter()  # for the guard
+        self._over = Waiter()  # the connection has ended
+        self.on_open = self.on_text = self.on_sound = self.on_end = self.on_data = None
+        #: bytes of downlink audio that the gate refused
+        self.refused = 0
+        #: messages that could not be queued
+        self.dropped_texts = 0
+
+    def open(self, url, headers, tls):
+        """Begin to connect; only after the last connection's `on_end`."""
+        gc.collect()  # the handshake is the one moment when many small things are made
+        self._ws = wsclient.WebSocket(
+            text_limit=_TEXT_LIMIT,
+            payload_bytes=_PAYLOAD,
+            send_limit_ms=self._settings.send_timeout_ms,
+            on_control=self._write.set,
+        )
+        self._texts.clear()
+        self._end = None
+        self._open = False
+        for waiter in (self._write, self._room, self._written, self._closing, self._over):
+            waiter.clear()
+        self.attach(None)
+        asyncio.create_task(self._run(self._ws, url, headers, tls))
+
+    def send(self, text):
+        """Queue a text message; it goes before any audio that waits."""
+        if self._ws is None or self._end is not None:
+            return
+        if len(self._texts) >= _TEXTS:
+            self.dropped_texts += 1
+            return
+        self._texts.append(text)
+        self._write.set()
+
+    def flush(self):
+        """There is something in the uplink ring."""
+        self._write.set()
+
+    def attach(self, decoder):
+        """Open the gate towards `decoder`, or close it with None. What is being read is refused."""
+        self._sink = decoder
+        self._fresh = decoder is not None
+        self._epoch += 1
+        self._room.set()
+
+    def room(self):
+        """The decoder may have room again."""
+        self._room.set()
+
+    def close(self, by, code, detail=""):
+        """End the connection: what is queued is sent, then a close frame, all within a limit."""
+        if self._ws is None or self._end is not None:
+            return
+        self._end = (by, code, detail)
+        if self._open:
+            self._closing.set()
+            self._write.set()
+            self._room.set()
+        else:
+            self._ws.abort()
+
+    async def _run(self, ws, url, headers, tls):
+        try:
+            await self._connect(ws, url, headers, tls)
+            if self._end is None:
+                self._open = True
+                asyncio.create_task(self._guard_end(ws))
+                asyncio.create_task(self._writer(ws))
+                self.on_open()
+                await self._reader(ws)
+                self._write.set()
+                if not await self._written.wait_ms(_FLUSH_MS):
+                    ws.abort()
+                    await self._written.wait_ms(None)
+        except Exception as error:  # a fault of our own must not leave the Session waiting
+            log.error("link:", repr(error))
+            self._because("device", errors.PART, "link")
+        ws.abort()
+        self._ws = None
+        self._open = False
+        self._sink = None
+        self._closing.set()
+        self._over.set()
+        self.on_end(*self._end)
+
+    async def _connect(self, ws, url, headers, tls):
+        try:
+            await ws.connect(url, headers, tls, self._settings.connect_timeout_ms)
+            return
+        except wsclient.Refused as error:
+            self._because("cloud", errors.REFUSED, str(error))
+        except wsclient.LookupFailed:
+            self._because("transport", errors.LOOKUP)
+        except wsclient.Untrusted as error:
+            self._because("transport", errors.UNTRUSTED, str(error))
+        except ValueError as error:
+            self._because("device", errors.ADDRESS, str(error))
+        except OSError as error:
+            self._because("transport", errors.CONNECT, str(error))
+        log.warn("link: not connected:", self._end[1], self._end[2])
+
+    def _because(self, by, code, detail=""):
+        if self._end is None:
+            self._end = (by, code, detail)
+
+    async def _guard_end(self, ws):
+        """The watchdog: whoever wants to close gets an end within the limit, whatever the peer does."""
+        await self._closing.wait_ms(None)
+        if not await self._over.wait_ms(_CLOSE_MS):
+            ws.abort()
+
+    async def _reader(self, ws):
+        """Ends: 1 close frame from the peer, 2 violation by the peer, 3 connection lost or aborted."""
+        try:
+            while True:
+                kind = await ws.receive()
+                if kind == wsclient.TEXT:
+                    self.on_text(ws.text)
+                elif kind == wsclient.BINARY:
+                    await self._read_audio(ws)
+                else:  # 1
+                    reason = ws.close_reason
+                    detail = "%d %s" % (ws.close_code, reason) if reason else str(ws.close_code)
+                    self._because("cloud", "closed", detail)
+                    return
+        except wsclient.ProtocolError as error:  # 2
+            log.warn("link: peer broke the protocol:", error)
+            self._because("device", errors.PROTOCOL, str(error))
+        except (OSError, MemoryError) as error:  # 3
+            self._because("transport", errors.LOST, str(error))
+
+    async def _read_audio(self, ws):
+        """One binary message, piece by piece, into the decoder or into nothing."""
+        told = 0
+        accepted = False
+        while True:
+            sink = self._sink
+            if sink is None:
+                view = self._scratch
+            else:
+                view = sink.view(_CHUNK)
+                if not len(view):
+                    await self._room.wait_ms(None)
+                    if self._end is not None:
+                        return
+                    continue
+            epoch = self._epoch
+            count = await ws.readinto(view)
+            into = sink is not None and epoch == self._epoch
+            if told and (not count or into != accepted or told >= _REPORT):
+                trace.emit("rx_audio", "bytes", told, "accepted", accepted)
+                told = 0
+            accepted = into
+            if not count:
+                if into:
+                    sink.end()
+                return
+            told += count
+            if not into:
+                self.refused += count
+                continue
+            sink.commit(count)
+            if self._fresh:
+                self._fresh = False
+                self.on_sound()
+            self.on_data()
+
+    async def _writer(self, ws):
+        try:
+            while not ws.sent_close:
+                if ws.pending:
+                    await ws.send_pending()
+                elif self._texts:
+                    await ws.send_text(self._texts.pop(0))
+                elif self._end is not None:
+                    if ws.received_close or self._end[1] == errors.LOST:
+                        break
+                    ws.start_close(1000)
+                elif len(self._uplink) > 1:
+                    count = self._uplink.readinto(
+                        ws.payload, min(_PAYLOAD, len(self._uplink) & ~1)
+                    )
+                    await ws.send(wsclient.BINARY, count)
+                    trace.emit("tx_audio", "bytes", count)
+                else:
+                    await self._write.wait_ms(None)
+        except OSError as error:
+            self._because("transport", errors.LOST, str(error))
+            ws.abort()
+        self._written.set()

