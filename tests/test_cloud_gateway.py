@@ -204,12 +204,14 @@ def test_what_the_person_set_wrong_is_named_in_one_line(settings, part):
     assert "\n" not in str(error.value)
 
 
-def test_stopping_the_cloud_ends_its_sessions():
+def test_stopping_the_cloud_ends_its_sessions_and_who_has_none():
     async def scenario(cloud):
-        async with connect(cloud) as device:
+        async with connect(cloud) as device, connect(cloud) as silent:
+            await cloud.wait_for("connected", 2)
             await start_session(device)
             stop = asyncio.create_task(cloud.stop())
-            assert await device.closed() == aiohttp.WSCloseCode.GOING_AWAY
+            for each in (device, silent):
+                assert await each.closed() == aiohttp.WSCloseCode.GOING_AWAY
             await stop
 
     run(scenario)

@@ -27,6 +27,8 @@ class Gateway:
         self._pipeline = pipeline
         self._events = events
         self._sessions = {}  # client_id -> DeviceSession
+        self._expected = set()  # time limits of connections that have not said who they are
+        self._stopping = False
 
     async def handle(self, request):
         """Serve one connection from the handshake to its last byte."""
@@ -53,7 +55,10 @@ class Gateway:
         return socket
 
     def end_all(self):
-        """End every session because the cloud stops."""
+        """End every session and every connection without one, because the cloud stops."""
+        self._stopping = True
+        for limit in self._expected:
+            limit.reschedule(0)
         for session in list(self._sessions.values()):
             session.end(None, CLOSE_GOING_AWAY)
 
@@ -65,12 +70,18 @@ class Gateway:
 
     async def _serve(self, link):
         """Run the session of one connection; return the code to close it with."""
+        limit = asyncio.timeout(self._config.limits.first_frame)
+        self._expected.add(limit)
+        first = None
         try:
-            async with asyncio.timeout(self._config.limits.first_frame):
+            async with limit:
                 first = await link.receive()
         except TimeoutError:
-            return self._refuse(link, "invalid_first_frame", "no session_start in time")
-        if first is None:
+            if not self._stopping:
+                return self._refuse(link, "invalid_first_frame", "no session_start in time")
+        finally:
+            self._expected.discard(limit)
+        if first is None or self._stopping:
             return CLOSE_GOING_AWAY
         message = decode(first) if isinstance(first, str) else None
         fault = fault_in_session_start(message)

@@ -92,12 +92,13 @@ class _Library:
 _library = _Library()
 
 
-def speak(text, voice="en-us+edward", rate=150, pitch=30):
+def speak(text, voice="en-us+edward", rate=165, pitch=15):
     """Return `text` spoken, as 16 kHz mono s16le PCM.
 
     `voice` is eSpeak's name ("en-us", "en-gb+f3"...), `rate` is words per minute (80 to 450),
     `pitch` is 0 to 100. Raises ValueError for values it does not have, ConfigError when the
-    library cannot be loaded. The default is a voice that pocketsphinx understands well.
+    library cannot be loaded. The default is the voice that pocketsphinx understands best.
+    The library carries state from call to call: the same text sounds a little different each time.
     """
     if not _WORDS_PER_MINUTE[0] <= rate <= _WORDS_PER_MINUTE[1]:
         raise ValueError("rate must be 80 to 450 words per minute")

@@ -55,12 +55,12 @@ def number_at(words, start):
             if last is not None:
                 break
             return min(int(word[:15]), _LARGEST), index + 1
-        if word in _SCALES and last is not None:
-            scale = _SCALES[word]
-            if scale == 100:
-                group, last = group * 100, 100
+        if word in _SCALES and group:
+            last = _SCALES[word]
+            if last == 100:
+                group *= 100
             else:
-                total, group, last = (total + group) * scale, 0, scale
+                total, group = total + group * last, 0
         elif word == "and" and last is not None and last >= 100 and _follows(words, index + 1):
             pass
         else:
