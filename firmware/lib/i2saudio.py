@@ -8,6 +8,8 @@ that does not come (the scheduler's queue was full) is given up after the transf
 """
 
 
+import time
+
 import pcm
 from micropython import const
 from waiting import Waiter
@@ -83,13 +85,17 @@ class Output(_Transfers):
 
     def __init__(self, i2s, block_bytes, block_ms, dma_bytes):
         super().__init__(i2s, block_bytes, block_ms)
-        #: how much sound the driver's ring holds
-        self.dma_ms = dma_bytes * block_ms // block_bytes
         self._bytes = block_bytes
         self._dma_bytes = dma_bytes
+        self._block_ms = block_ms
+        self._end = time.ticks_ms()  # when what was handed over will have been heard, at the earliest
         self._last = 0  # the last sample handed over
         self._silent = True  # nothing but zeros since the last sound
         self.block = self._views[0]
+
+    def left_ms(self):
+        """Return for how long, at least, what was handed over will still sound; negative: since when not."""
+        return time.ticks_diff(self._end, time.ticks_ms())
 
     async def room(self):
         """Wait until `block` may be filled."""
@@ -152,6 +158,9 @@ class Output(_Transfers):
         block = self.block
         low = block[self._bytes - 2]
         self._last = ((block[self._bytes - 1] << 8 | low) ^ 0x8000) - 0x8000
+        if self.left_ms() < 0:
+            self._end = time.ticks_ms()
+        self._end = time.ticks_add(self._end, self._block_ms)
         self._i2s.write(block)
         self._in_flight += 1
         self._turn ^= 1

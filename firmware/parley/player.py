@@ -8,9 +8,11 @@ played, `on_drained()` answers it; `interrupt()` drops everything and is never a
 import time
 
 import pcm
+from micropython import const
 from waiting import Waiter
 
-_GAIN_UNITY = 4096  # of pcm.scale
+_GAIN_UNITY = const(4096)  # of pcm.scale
+_MARGIN_MS = const(24)  # a block must be handed over this long before the last one ends: two ticks
 
 
 class Player:
@@ -18,7 +20,6 @@ class Player:
 
     def __init__(self, output, ring, rate, prebuffer_ms, on_drained, on_room):
         self._output = output
-        self._patience_ms = output.dma_ms // 2
         self._ring = ring
         self._prebuffer_ms = prebuffer_ms
         self._prebuffer = min(rate * prebuffer_ms // 1000 * 2, ring.free() // 2)
@@ -111,10 +112,9 @@ class Player:
             self.busy = False
 
     async def _gather(self, size):
-        """Wait for a whole block while the driver still has sound to play; less will do at the end."""
-        begin = time.ticks_ms()
+        """Wait for a whole block while the driver has sound to play; at the end less will do."""
         while len(self._ring) < size and not self._finished and not self._interrupted:
-            left = self._patience_ms - time.ticks_diff(time.ticks_ms(), begin)
+            left = self._output.left_ms() - _MARGIN_MS
             if left <= 0:
                 return
             await self._wake.wait_ms(left)
