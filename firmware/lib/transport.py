@@ -1,6 +1,6 @@
 """A TCP or TLS connection without blocking: open it within a limit, then read, write, or wait.
 
-`read` and `write` take a view and return how many bytes went, or None for 'not now'; then
+`read` and `write` are given memory and return how many bytes went, or None for 'not now'; then
 `await transport.readable.wait_ms(limit)` or `writable`. One task waits on each. `close` may come
 from anywhere, at any time: both tasks wake, and what they call next raises OSError.
 """
@@ -73,7 +73,7 @@ class Transport:
         if limit <= 0 or not await self.writable.wait_ms(limit):
             raise OSError(errno.ETIMEDOUT, "no answer in time")
         # ready also when it was refused: only an attempt tells. A server never speaks first here.
-        if self.read(bytearray(1)) is not None:
+        if self.read(bytearray(1), 1) is not None:
             raise OSError(errno.ECONNRESET, "the server speaks first")
 
     def _attach(self, stream):
@@ -87,11 +87,11 @@ class Transport:
         if limit <= 0 or not await direction.wait_ms(limit):
             raise OSError(errno.ETIMEDOUT, "no answer in time")
 
-    def read(self, view):
-        """Read up to `len(view)` bytes; None: nothing yet. OSError(ECONNRESET) at the end."""
+    def read(self, view, size):
+        """Read up to `size` bytes; None: nothing yet. OSError(ECONNRESET) at the end."""
         if self._stream is None:
             raise OSError(errno.ECONNABORTED, "closed by this side")
-        count = self._stream.readinto(view)
+        count = self._stream.readinto(view, size)
         if count == 0:
             raise OSError(errno.ECONNRESET, "the connection ended")
         return count

@@ -52,6 +52,11 @@ class Waiter(asyncio.ThreadSafeFlag):
     def _ready(self):
         return False
 
+    def wait_forever(self):
+        """Return an awaitable for the event; it costs half of what `wait_ms(None)` does."""
+        self._limited = False
+        return self.wait()
+
     async def wait_ms(self, limit):
         """Wait up to `limit` ms (None: for ever). True: it happened; False: the limit passed."""
         self._limited = limit is not None

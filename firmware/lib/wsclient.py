@@ -142,21 +142,25 @@ class WebSocket(Receiver):
         the connection is lost, or stood still (ETIMEDOUT), or a close frame was sent (ENOTCONN).
         """
         self._check_open()
-        await self._write(self._data.begin(opcode, length, length, final))
+        self._send_credit -= FRAME
+        rest = self._offer(self._data.begin(opcode, length, length, final))
+        if rest is not None or self._send_credit <= 0:
+            await self._finish(rest)
 
     async def send_text(self, string):
         """Send a text message of any length as one frame, piece by piece. Raises as `send`."""
         self._check_open()
+        self._send_credit -= FRAME
         rest = memoryview(string.encode())
         room = len(self.payload) & ~3  # all pieces but the last must keep step with the key
         size = min(len(rest), room)
         self.payload[:size] = rest[:size]
-        await self._write(self._data.begin(TEXT, size, len(rest), True))
+        await self._finish(self._data.begin(TEXT, size, len(rest), True))
         while len(rest) > size:
             rest = rest[size:]
             size = min(len(rest), room)
             self.payload[:size] = rest[:size]
-            await self._write(self._data.go_on(size))
+            await self._finish(self._data.go_on(size))
 
     async def send_pending(self):
         """Send the pong for the last ping and the close frame, if they wait. Raises as `send`."""
@@ -166,27 +170,30 @@ class WebSocket(Receiver):
             if size >= 0:
                 payload[:size] = self._ping[:size]
                 self._ping_length = -1
-                await self._write(self._control.begin(frames.PONG, size, size, True))
+                await self._finish(self._control.begin(frames.PONG, size, size, True))
             else:
                 size = len(self._close)
                 payload[:size] = self._close
-                await self._write(self._control.begin(CLOSE, size, size, True))
+                await self._finish(self._control.begin(CLOSE, size, size, True))
                 self.sent_close = True
 
     def _check_open(self):
         if self.sent_close:
             raise OSError(errno.ENOTCONN, "a close frame was sent")
 
-    async def _write(self, view):
-        self._send_credit -= FRAME
-        while True:
-            count = self._transport.write(view)
-            if count:
-                self._send_credit -= count
-                if count == len(view):
-                    break
-                view = view[count:]
-            else:
+    def _offer(self, view):
+        # writes what goes now; returns the rest, None when there is none
+        count = self._transport.write(view)
+        if not count:
+            return view
+        self._send_credit -= count
+        return view[count:] if count < len(view) else None
+
+    async def _finish(self, rest):
+        # goes on until all is written, then lets other tasks in when it is their turn
+        while rest is not None:
+            rest = self._offer(rest)
+            if rest is not None:
                 if not await self._transport.writable.wait_ms(self._send_limit):
                     self.abort()  # half a frame has left: nothing can follow it
                     raise OSError(errno.ETIMEDOUT, "the peer takes nothing")

@@ -5,9 +5,12 @@ the socket straight into the caller's memory. Nothing here sends: pongs and clos
 for the writer task.
 """
 
+# ruff: noqa: F821  viper's compiler knows ptr8 without import
+
 import asyncio
 
 import frames
+import micropython
 import utf8
 from frames import BINARY, CLOSE, TEXT, ProtocolError
 from micropython import const
@@ -18,6 +21,15 @@ _INPUT = const(1024)  # bytes read ahead: headers, a control frame, a whole fram
 BURST = const(4096)
 #: what a frame counts for in a burst, beside its bytes
 FRAME = const(512)
+
+
+@micropython.viper
+def _copy(target: ptr8, source: ptr8, start: int, count: int):
+    # as a slice assignment does, but slices allocate
+    index = 0
+    while index < count:
+        target[index] = source[start + index]
+        index += 1
 
 
 class Receiver:
@@ -66,7 +78,7 @@ class Receiver:
                 return kind
             if not self._fill():
                 self._receive_credit = BURST
-                await self._transport.readable.wait_ms(None)
+                await self._transport.readable.wait_forever()
 
     async def readinto(self, view):
         """Read from the current binary message; return how many bytes came, 1 to `len(view)`.
@@ -78,35 +90,36 @@ class Receiver:
             if self._receive_credit <= 0:
                 self._receive_credit = BURST
                 await asyncio.sleep_ms(0)
-            if self._left:
-                count = self._payload(view)
-                if count:
-                    self._left -= count
-                    return count
-            elif self.received_close or not self.unread:
-                return 0
-            elif self._next_frame() or self._fill():
-                continue
-            self._receive_credit = BURST
-            await self._transport.readable.wait_ms(None)
+            count = self.take(view)
+            if count or self.received_close or not self.unread:
+                return count
+            if self._left or not (self._next_frame() or self._fill()):
+                self._receive_credit = BURST
+                await self._transport.readable.wait_forever()
+
+    def take(self, view):
+        """As `readinto`, without waiting and without the cost of an await; 0: none this time.
+
+        So `take(view) or await readinto(view)`, while `unread`: the await also lets other tasks in.
+        """
+        size = min(self._left, len(view))
+        if not size or self._receive_credit <= 0:
+            return 0
+        buffered = self._tail - self._head
+        if buffered:
+            size = min(size, buffered)
+            _copy(view, self._input, self._head, size)
+            self._head += size
+        else:
+            size = self._transport.read(view, size) or 0
+            self._receive_credit -= size
+        self._left -= size
+        return size
 
     @property
     def unread(self):
         """Whether there may be more of the current binary message."""
         return self._message == BINARY and (self._left > 0 or not self._header.final)
-
-    def _payload(self, view):
-        size = min(self._left, len(view))
-        buffered = self._tail - self._head
-        if not buffered:
-            count = self._transport.read(view if size == len(view) else view[:size])
-            if count:
-                self._receive_credit -= count
-            return count
-        size = min(size, buffered)
-        view[:size] = self._input[self._head : self._head + size]
-        self._head += size
-        return size
 
     def _fill(self):
         # reads what has arrived behind what is buffered; False: nothing
@@ -116,7 +129,8 @@ class Receiver:
         elif self._tail == _INPUT:  # only ever part of a header, of a control frame, of a line
             self._input[:buffered] = self._input[self._head :]
             self._head, self._tail = 0, buffered
-        count = self._transport.read(self._input[self._tail :] if self._tail else self._input)
+        view = self._input[self._tail :] if self._tail else self._input
+        count = self._transport.read(view, _INPUT - self._tail)
         if not count:
             return False
         self._tail += count

@@ -96,7 +96,9 @@ class Player:
             if self._interrupted:
                 break
             count = ring.readinto(block, min(len(block), len(ring) & ~1))
-            ends = len(ring) < 2
+            if count == 0:
+                break
+            ends = count < len(block) or (self._finished and len(ring) < 2)
             if self._gain != _GAIN_UNITY:
                 pcm.scale(block, count // 2, self._gain)
             output.play(count // 2, ends)

@@ -37,10 +37,10 @@ class socket(host.socket):  # noqa: N801  the name that MicroPython gives it
 
     __hash__ = object.__hash__
 
-    def readinto(self, buffer):
-        """Return how many bytes came, 0 at the end, None when there are none now."""
+    def readinto(self, buffer, size=0):
+        """Read up to `size` bytes (0: what fits); return how many came, 0 at the end, None when there are none now."""
         try:
-            return self.recv_into(buffer)
+            return self.recv_into(buffer, size)
         except BlockingIOError:
             return None
 

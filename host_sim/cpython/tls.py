@@ -69,20 +69,20 @@ class _Stream:
         self._wants = 0  # the only direction that helps, when the last call was in want of one
         self._failed = None
 
-    def readinto(self, buffer):
-        return self._attempt(self._wrapped.recv_into, buffer)
+    def readinto(self, buffer, size=0):
+        return self._attempt(self._wrapped.recv_into, buffer, size)
 
     def write(self, buffer):
         return self._attempt(self._wrapped.send, buffer)
 
-    def _attempt(self, action, buffer):
+    def _attempt(self, action, *arguments):
         if self._wrapped.fileno() < 0:
             raise OSError(errno.EBADF)
         if self._failed is not None:
             raise self._failed
         self._wants = 0
         try:
-            return action(buffer)
+            return action(*arguments)
         except ssl.SSLWantReadError:
             self._wants = _READABLE
         except ssl.SSLWantWriteError:
