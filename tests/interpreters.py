@@ -33,9 +33,11 @@ RUNTIMES = [
 ]
 
 # What runs in the worker. A line is (name, arguments), a line back is (True, (result, buffers)) or
-# (False, "exception's name"); `buffers` holds what the call made of each bytes argument.
+# (False, "exception's name"); `buffers` holds what the call made of each bytes argument. Bytes go
+# as calls of `B`, because MicroPython is slow at long literals with escapes.
 _SERVE = """
 import sys
+from binascii import unhexlify as B
 names = {}
 def define(source):
     exec(source, names)
@@ -151,7 +153,11 @@ class Worker:
         return self._ask(name, (buffer, *arguments))[1][0]
 
     def _ask(self, name, arguments):
-        self._process.stdin.write(repr((name, arguments)) + "\n")
+        spelled = (
+            f"B('{argument.hex()}')" if isinstance(argument, bytes) else repr(argument)
+            for argument in arguments
+        )
+        self._process.stdin.write(f"({name!r}, [{', '.join(spelled)}])\n")
         line = self._process.stdout.readline()
         if not line:
             raise Failed(f"{self.runtime} died: {self._process.stderr.read()[-2000:]}")

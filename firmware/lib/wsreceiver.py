@@ -100,7 +100,7 @@ class Receiver:
     def take(self, view):
         """As `readinto`, without waiting and without the cost of an await; 0: none this time.
 
-        So `take(view) or await readinto(view)`, while `unread`: the await also lets other tasks in.
+        Call `take(view) or await readinto(view)`: the await also lets other tasks in.
         """
         size = min(self._left, len(view))
         if not size or self._receive_credit <= 0:
@@ -129,8 +129,7 @@ class Receiver:
         elif self._tail == _INPUT:  # only ever part of a header, of a control frame, of a line
             self._input[:buffered] = self._input[self._head :]
             self._head, self._tail = 0, buffered
-        view = self._input[self._tail :] if self._tail else self._input
-        count = self._transport.read(view, _INPUT - self._tail)
+        count = self._transport.read(self._input[self._tail :], _INPUT - self._tail)
         if not count:
             return False
         self._tail += count

@@ -38,7 +38,7 @@ class socket(host.socket):  # noqa: N801  the name that MicroPython gives it
     __hash__ = object.__hash__
 
     def readinto(self, buffer, size=0):
-        """Read up to `size` bytes (0: what fits); return how many came, 0 at the end, None when there are none now."""
+        """Read up to `size` bytes (0: what fits); 0: the stream ended, None: none now."""
         try:
             return self.recv_into(buffer, size)
         except BlockingIOError:

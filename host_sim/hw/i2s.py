@@ -140,7 +140,15 @@ class I2S:
                 part[fill] = 0
                 fill += 1
             self._used = max(self._used, size)
-            world.speaker.play(time_us, part, not any(part))
+            # zeros with sound behind them are part of the speech; zeros to the end are rest
+            world.speaker.play(time_us, part, not (any(part) or self._sound_behind()))
+
+    def _sound_behind(self):
+        size = len(self._ring)
+        first = min(self._used, size - self._start)
+        return any(self._ring[self._start : self._start + first]) or any(
+            self._ring[: self._used - first]
+        )
 
     def _copy(self):
         while self._running is not None:
