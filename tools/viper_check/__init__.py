@@ -1,0 +1,182 @@
+"""Run viper code on CPython and find what 32 bits do not hold.
+
+    from tools import viper_check
+
+    checked = viper_check.Checker("firmware/lib")
+    pcm = checked.load("pcm")               # a module, with its imports; kept apart from others
+    pcm.scale(bytearray(640), 320, 4096)    # raises ViperError: "...pcm.py:97: 2147483648 ..."
+
+Everything but viper functions runs as it is. In a viper function these raise `ViperError`, whose
+text begins with file:line:
+
+* a result of `+ - * // <<` or unary `-` that leaves int32 (or uint32 for `uint`), unless its
+  statement carries the comment `# wrap`: then it wraps as the register does;
+* a shift by less than 0 or more than 31 (`# wrap`: by the low five bits, as the chip shifts);
+* a load or store outside the buffer, or not aligned; a store to a constant buffer;
+* a store to ptr8 or ptr16 of what neither the signed nor the unsigned element holds (`# wrap`:
+  its low bits are stored);
+* a division by zero; a local read before it is set.
+
+What mpy-cross refuses (constants from 2^30 on, int beside object, int compared with uint, a
+local that changes its type) raises `ViperTypeError` when the module is loaded.
+
+A pointer made of a buffer ends where the buffer ends, also when that is a view of a larger one.
+`uctypes.addressof` gives addresses below 2^30; a pointer made of one may go anywhere in its
+buffer, and past it nowhere. Buffers that have an address live until `reset`: call it between
+tests.
+
+To find all places at once, instead of the first:
+
+    with viper_check.collecting() as found:
+        ...
+    for file, line, what in sorted(found): ...
+"""
+
+import ast
+import builtins
+import importlib.util
+import pathlib
+import sys
+import types
+
+from . import faults
+from .faults import ViperError, ViperTypeError, collecting
+from .memory import MEMORY
+from .transform import transform_module
+
+__all__ = ["Checker", "ViperError", "ViperTypeError", "addressof", "collecting", "reset"]
+
+_ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+_SHIMS = _ROOT / "host_sim" / "cpython"
+
+
+def reset() -> None:
+    """Forget all buffers that have an address."""
+    MEMORY.reset()
+
+
+def addressof(buffer) -> int:
+    """Return the address of a buffer in checked code."""
+    return MEMORY.address(buffer)
+
+
+def _to_int(value):
+    if not -0x80000000 <= value <= 0x7FFFFFFF:
+        if value > 0xFFFFFFFF or value < 0:
+            faults.report(f"{value} has more than 32 bits")
+        value = faults.signed(value)
+    return int(value)
+
+
+def _to_uint(value):
+    if not 0 <= value <= 0xFFFFFFFF:
+        if value < -0x80000000 or value > 0:
+            faults.report(f"{value} has more than 32 bits")
+        value &= 0xFFFFFFFF
+    return int(value)
+
+
+def _load(origin, size, index):
+    view, start, _ = MEMORY.pointer(origin, size)
+    return view[start + index if start + index >= 0 else faults.before_buffer(index)]
+
+
+def _store(origin, size, index, value):
+    view, start, _ = MEMORY.pointer(origin, size)
+    view[start + index if start + index >= 0 else faults.before_buffer(index)] = value
+
+
+_HELPERS = {
+    "__to_int": _to_int,
+    "__to_uint": _to_uint,
+    "__left_int": faults.left_int,
+    "__left_uint": faults.left_uint,
+    "__left_store": faults.left_store,
+    "__left_shift": faults.left_shift,
+    "__before_buffer": faults.before_buffer,
+    "__translate": faults.translate,
+    "__ViperError": ViperError,
+    "__pointer": MEMORY.pointer,
+    "__address": MEMORY.address,
+    "__load": _load,
+    "__store": _store,
+}
+
+
+class Checker:
+    """Modules from `directories`, with their viper functions checked."""
+
+    def __init__(self, *directories):
+        self._directories = [pathlib.Path(directory) for directory in directories] + [_SHIMS]
+        memory = types.ModuleType("uctypes")
+        memory.addressof = addressof
+        memory.bytearray_at = self._bytearray_at
+        self._modules = {"uctypes": memory}
+        self._builtins = {**vars(builtins), **_HELPERS, "__import__": self._import}
+
+    @staticmethod
+    def _bytearray_at(address, size):
+        found = MEMORY.find(address)
+        if found is None:
+            raise ViperError(f"no buffer at {address:#x}")
+        return found[0][found[1] : found[1] + size]
+
+    def load(self, name: str) -> types.ModuleType:
+        """Return the module `name` (with dots for a package), loaded on the first call."""
+        module = self._find(name)
+        if module is None:
+            raise ModuleNotFoundError(f"no {name} in {[str(d) for d in self._directories]}")
+        return module
+
+    def _find(self, name):
+        if name in self._modules:
+            return self._modules[name]
+        parent, _, last = name.rpartition(".")
+        if parent:
+            package = self._find(parent)
+            if package is None:
+                return None
+            places = [pathlib.Path(package.__path__[0])] if hasattr(package, "__path__") else []
+        else:
+            places = self._directories
+        for place in places:
+            for path in (place / last / "__init__.py", place / f"{last}.py"):
+                if path.exists():
+                    module = self._run(name, path)
+                    if parent:
+                        setattr(package, last, module)
+                    return module
+        return None
+
+    def _run(self, name, path):
+        module = types.ModuleType(name)
+        module.__file__ = str(path)
+        module.__dict__["__builtins__"] = self._builtins
+        module.__package__ = name.rpartition(".")[0]
+        if path.name == "__init__.py":
+            module.__path__ = [str(path.parent)]
+            module.__package__ = name
+        tree = transform_module(ast.parse(path.read_text()), path)
+        self._modules[name] = module
+        try:
+            exec(compile(tree, str(path), "exec"), module.__dict__)
+        except BaseException:
+            del self._modules[name]
+            raise
+        return module
+
+    def _import(self, name, globals=None, locals=None, fromlist=(), level=0):
+        if level:
+            name = importlib.util.resolve_name("." * level + name, globals["__package__"])
+        module = self._find(name)
+        if module is None:
+            return importlib.__import__(name, globals, locals, fromlist, 0)
+        if not fromlist:
+            return self._modules[name.partition(".")[0]]
+        for part in fromlist:
+            if not hasattr(module, part) and hasattr(module, "__path__"):
+                self._find(f"{name}.{part}")
+        return module
+
+
+assert sys.byteorder == "little", "the chip is little-endian; so are the views"
