@@ -62,7 +62,7 @@ def addressof(buffer) -> int:
 
 def _to_int(value):
     if not -0x80000000 <= value <= 0x7FFFFFFF:
-        if value > 0xFFFFFFFF or value < 0:
+        if not -0x80000000 <= value <= 0xFFFFFFFF:
             faults.report(f"{value} has more than 32 bits")
         value = faults.signed(value)
     return int(value)
@@ -70,7 +70,7 @@ def _to_int(value):
 
 def _to_uint(value):
     if not 0 <= value <= 0xFFFFFFFF:
-        if value < -0x80000000 or value > 0:
+        if not -0x80000000 <= value <= 0xFFFFFFFF:
             faults.report(f"{value} has more than 32 bits")
         value &= 0xFFFFFFFF
     return int(value)

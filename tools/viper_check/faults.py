@@ -8,6 +8,10 @@ class ViperError(AssertionError):
     """Arithmetic left 32 bits, or an access left its buffer; the text begins with file:line."""
 
 
+class PointerFault(Exception):
+    """An access through a pointer to nothing, or not aligned; `translate` adds where."""
+
+
 class ViperTypeError(SyntaxError):
     """The source is not viper: mpy-cross would refuse it, or this checker cannot follow it."""
 
@@ -78,6 +82,8 @@ def translate(error: Exception) -> None:
         what = "an element behind the buffer"
     elif isinstance(error, TypeError) and "read-only memory" in text:
         what = "a store to a constant buffer"
+    elif isinstance(error, PointerFault):
+        what = text
     elif isinstance(error, ZeroDivisionError):
         what = "division by zero"
     elif isinstance(error, UnboundLocalError):

@@ -8,7 +8,7 @@ import bisect
 
 import numpy
 
-from .faults import ViperError
+from .faults import PointerFault
 
 _FIRST = 0x3C00_0000  # where the S3 maps its external RAM
 _LAST = 0x4000_0000
@@ -23,14 +23,10 @@ class _Forbidden:
         self._what = what
 
     def __getitem__(self, index):
-        raise IndexFault(self._what)
+        raise PointerFault(self._what)
 
     def __setitem__(self, index, value):
-        raise IndexFault(self._what)
-
-
-class IndexFault(ViperError):
-    """An access through a pointer that points to nothing, or is not aligned."""
+        raise PointerFault(self._what)
 
 
 class _Root:

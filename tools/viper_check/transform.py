@@ -6,6 +6,7 @@ of), `p__v` (a view of elements) and `p__o` (the index of its first element ther
 """
 
 import ast
+import re
 import tokenize
 
 from .faults import ViperTypeError
@@ -36,7 +37,7 @@ def wrap_lines(path) -> set:
         return {
             token.start[0]
             for token in tokenize.generate_tokens(file.readline)
-            if token.type == tokenize.COMMENT and token.string.lstrip("# ").split()[:1] == ["wrap"]
+            if token.type == tokenize.COMMENT and re.match(r"#\s*wrap\b", token.string)
         }
 
 
