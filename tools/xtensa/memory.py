@@ -34,6 +34,7 @@ class Region:
         self.base = base
         self.octets = memoryview(owner).cast("B")
         self.owner = owner
+        self.place = 0  # in this process
         self.size = len(self.octets)
         self.pages = slice(base >> PAGE_BITS, (base + self.size - 1 >> PAGE_BITS) + 1)
 
@@ -55,8 +56,9 @@ class Memory:
         """Give a buffer the address `base`, which begins a page."""
         region = Region(base, owner)
         if region.size:
-            place = numpy.frombuffer(region.octets, numpy.uint8).__array_interface__["data"][0]
-            entry = (place - base, base, region.size)
+            octets = numpy.frombuffer(region.octets, numpy.uint8)
+            region.place = octets.__array_interface__["data"][0]
+            entry = (region.place - base, base, region.size)
             self.loads[region.pages] = entry
             if not region.octets.readonly:
                 self.stores[region.pages] = entry
@@ -90,6 +92,11 @@ class Memory:
         if type(buffer) is not memoryview or not view.nbytes:
             return region.base
         return region.base + offset_in_owner(view.cast("B"))
+
+    def find(self, address: int):
+        """Return the bytes of the buffer at `address`, and its index in them, or None."""
+        region = self._by_page.get(address >> PAGE_BITS)
+        return region and (region.octets, address - region.base)
 
     def end_call(self) -> None:
         """Take the addresses of passing buffers back."""

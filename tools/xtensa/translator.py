@@ -40,12 +40,14 @@ STATE = numpy.dtype(
     _NO_FUNCTION,
     _RETURN_ADDRESS,
     _ZERO,
+    _STACK_FULL,
     _FAULT,
-) = range(9)
+) = range(10)
 _REASONS = {
     _UNKNOWN: "no instruction that this model knows",
     _NO_FUNCTION: "a call of what is no function",
     _RETURN_ADDRESS: "the return address was overwritten",
+    _STACK_FULL: "no stack left",
     _ZERO: "IntegerDivideByZero",
 }
 _RETURN = 0x4200_0000
@@ -67,7 +69,7 @@ class Translator:
         self._texts = []
         self._prepared = {}
         self._stack = STACK + STACK_SIZE
-        target = llvm.Target.from_default_triple().create_target_machine(opt=2)
+        target = llvm.Target.from_default_triple().create_target_machine(opt=0)
         self._target = target
         self._compiler = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target)
         self.entries_address = self.entries.__array_interface__["data"][0]
@@ -122,12 +124,12 @@ class Translator:
         finally:
             self._stack = stack
         self._machine.globals = int(state["globals"])
-        self._count_helpers()
         if state["stopped"]:
             self._stop()
         return result
 
-    def _count_helpers(self):
+    def end_call(self) -> None:
+        """The call from outside has ended: count what the fast paths answered."""
         counts = self.state["helpers"][0]
         for number in counts.nonzero()[0]:
             self._machine.helpers[int(number)] += int(counts[number])
@@ -186,17 +188,20 @@ class Translator:
         module = ir.Module(name)
         _Function(module, name, self, self._machine, function).build()
         address = self._compile(module, name)
-        place = function.object_address >> 4 & 0xFFFF
-        self.entries[place] = address
+        self.entries[function.number] = address
         prototype = ctypes.CFUNCTYPE(*[ctypes.c_uint32] * 6)
         self._prepared[function] = prototype(address)
         return self._prepared[function]
 
     def _compile(self, module, name):
         compiled = llvm.parse_assembly(str(module))
-        options = llvm.create_pipeline_tuning_options(speed_level=2)
-        builder = llvm.create_pass_builder(self._target, options)
-        builder.getModulePassManager().run(compiled, builder)
+        # few passes and a fast code generator: compiling costs more than running
+        options = llvm.create_pipeline_tuning_options(speed_level=1)
+        passes = llvm.create_new_module_pass_manager()
+        passes.add_sroa_pass()
+        passes.add_instruction_combine_pass()
+        passes.add_simplify_cfg_pass()
+        passes.run(compiled, llvm.create_pass_builder(self._target, options))
         self._compiler.add_module(compiled)
         self._compiler.finalize_object()
         return self._compiler.get_function_address(name)
@@ -217,6 +222,9 @@ class _Function:
         self._sar = b.alloca(WORD)
         self._count = b.alloca(LONG)
         self._budget = b.alloca(LONG)
+        self._frame = b.alloca(LONG)  # where the host has the function's stack frame
+        self._frame_size = 0
+        self._offsets = {}  # of addresses that are a1 and a constant
         for number, register in enumerate(self._registers):
             b.store(ir.Constant(WORD, POISON + number), register)
         b.store(ir.Constant(WORD, _RETURN), self._registers[0])
@@ -310,8 +318,11 @@ class _Function:
 
     def _flush(self, builder):
         place = pointer(self._translator.offset("instructions"))
-        total = builder.add(builder.load(place, typ=LONG), builder.load(self._count, typ=LONG))
-        builder.store(total, place)
+        count = builder.load(self._count, typ=LONG)
+        builder.store(builder.add(builder.load(place, typ=LONG), count), place)
+        executed = self._machine.executed.__array_interface__["data"][0]
+        place = pointer(executed + 8 * self._function.number)
+        builder.store(builder.add(builder.load(place, typ=LONG), count), place)
         builder.store(ir.Constant(LONG, 0), self._count)
 
     def _stop_if(self, condition, reason, address=0, size=0):
@@ -334,16 +345,24 @@ class _Function:
     # what isa's rows use
 
     def get(self, register):
-        return self._b.load(self._registers[register], typ=WORD)
+        value = self._b.load(self._registers[register], typ=WORD)
+        if register == 1:
+            self._offsets[value] = 0
+        return value
 
     def set(self, register, value):
+        if register == 1:
+            raise Fault("a1 is set by entry only", self._function.where(self._i.pc))
         self._b.store(value, self._registers[register])
 
     def imm(self, number):
         return ir.Constant(WORD, number & 0xFFFFFFFF)
 
     def add(self, a, b):
-        return self._b.add(a, b)
+        total = self._b.add(a, b)
+        if a in self._offsets and isinstance(b, ir.Constant):
+            self._offsets[total] = self._offsets[a] + b.constant
+        return total
 
     def sub(self, a, b):
         return self._b.sub(a, b)
@@ -408,7 +427,11 @@ class _Function:
         return self.imm(int.from_bytes(self._function.code[offset : offset + 4], "little"))
 
     def _host(self, size, address, storing):
-        """The host's place for an access, checked."""
+        """The host's place for an access, checked; within the frame when it is translated."""
+        offset = self._offsets.get(address, -1)
+        if 0 <= offset <= self._frame_size - size and offset % size == 0:
+            frame = self._b.load(self._frame, typ=LONG)
+            return self._b.inttoptr(self._b.add(frame, ir.Constant(LONG, offset)), POINTER)
         memory = self._machine.memory
         table = (memory.stores if storing else memory.loads).__array_interface__["data"][0]
         b = self._b
@@ -455,7 +478,15 @@ class _Function:
         )
 
     def entry(self, register, size):
-        self.set(register, self.sub(self.get(register), self.imm(size)))
+        b = self._b
+        top = self.get(register)
+        bottom = self.sub(top, self.imm(size))
+        above = self.sub(bottom, self.imm(STACK))
+        self._stop_if(b.icmp_unsigned(">", above, self.imm(STACK_SIZE - size)), _STACK_FULL)
+        b.store(bottom, self._registers[register])
+        place = ir.Constant(LONG, self._machine.stack_place)
+        b.store(b.add(b.zext(above, LONG), place), self._frame)
+        self._frame_size = size
 
     def call(self, register):
         b = self._b
