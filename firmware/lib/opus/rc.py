@@ -1,10 +1,11 @@
 """The range decoder of RFC 6716 section 4.1, one symbol a call.
 
-Its state is `rc`, an array of nine int32 words, and `data`, the frame:
+Its state is `rc`, an array of ten int32 words, and `data`, the frame:
 
 0: range - 1 (the range itself may be 2^31), 1: value, 2: bytes taken from the front,
 3: bytes in the frame, 4: last byte from the front, 5: bytes taken from the back,
-6: raw bits read ahead, 7: their number, 8: raw bits used.
+6: raw bits read ahead, 7: their number, 8: raw bits used, 9: range of one part,
+between `decode` and `update`.
 
 Beyond the end of the frame zeros are read, as the RFC wants. Functions that decode many symbols
 (`silk_pulses`, `celt_bands`) keep the state in locals and repeat the loop that renormalises.
@@ -22,9 +23,10 @@ _BACK = const(5)
 _AHEAD = const(6)
 _AHEAD_BITS = const(7)
 _RAW = const(8)
+_UNIT = const(9)
 
 #: Words of the state.
-WORDS = const(9)
+WORDS = const(10)
 
 
 @micropython.viper
@@ -181,3 +183,71 @@ def tell(rc: ptr32) -> int:
         half >>= 1
         used -= 1
     return used
+
+
+@micropython.viper
+def tell_fraction(rc: ptr32) -> int:
+    """Return the bits used so far in 1/8 bit, rounded up (section 4.1.6.2)."""
+    half = (rc[_RANGE] >> 1) + (rc[_RANGE] & 1)
+    bits = 23
+    while half >> bits:
+        bits += 1
+    used = ((rc[_FRONT] << 3) + 1 + rc[_RAW] - bits - 1) << 3
+    top = half >> (bits - 16)
+    turn = 0
+    part = 0
+    while turn < 3:
+        square = top * (top >> 1)  # half of it; the whole may have 33 bits
+        top = (square >> 14) + ((((square & 16383) << 1) + (top & 1) * top) >> 15)
+        bit = top >> 16
+        part += part + bit
+        top >>= bit
+        turn += 1
+    return used - part
+
+
+@micropython.viper
+def decode(rc: ptr32, total: int) -> int:
+    """Return the cumulative frequency of the next symbol; `update` must follow (4.1.2)."""
+    span = rc[_RANGE]
+    unit = span // total
+    if span - unit * total == total - 1:
+        unit += 1
+    rc[_UNIT] = unit
+    at = total - 1 - rc[_VALUE] // unit
+    return at if at > 0 else 0
+
+
+@micropython.viper
+def update(rc: ptr32, data: ptr8, low: int, high: int, total: int):
+    """Take the symbol from `low` up to `high` of `total`."""
+    unit = rc[_UNIT]
+    below = unit * (total - high)
+    rc[_VALUE] -= below
+    if low > 0:
+        rc[_RANGE] = unit * (high - low) - 1
+    else:
+        rc[_RANGE] -= below
+    renormalise(rc, data)
+
+
+@micropython.viper
+def icdf_small(rc: ptr32, data: ptr8, tables: ptr8, offset: int, bits: int) -> int:
+    """Decode with the table at `offset`, in 1/2^bits (bits 2 to 7)."""
+    span = rc[_RANGE]
+    value = rc[_VALUE]
+    unit = ((span >> 1) + (span & 1)) >> (bits - 1)
+    high = 0
+    low = unit * tables[offset]
+    symbol = 0
+    while value < low:
+        high = low
+        symbol += 1
+        low = unit * tables[offset + symbol]
+    if symbol:
+        rc[_RANGE] = high - low - 1
+    else:
+        rc[_RANGE] = span - low
+    rc[_VALUE] = value - low
+    renormalise(rc, data)
+    return symbol
