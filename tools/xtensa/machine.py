@@ -36,10 +36,9 @@ class NativeFunction:
 class Image:
     """A module's machine code. `globals` is where its code looks names up before the builtins."""
 
-    def __init__(self, machine, name: str, data: bytes):
+    def __init__(self, machine, name: str, module: mpy.Mpy):
         self._machine = machine
         self.name = name
-        module = mpy.read(data)
         objects = machine.objects
         numbers = [objects.name_number(name) for name in module.names]
         names = objects.place(b"".join(number.to_bytes(2, "little") for number in numbers))
@@ -116,7 +115,7 @@ class Machine:
         """Load an .mpy file, or a .py file by way of mpy-cross."""
         path = pathlib.Path(source)
         data = path.read_bytes() if path.suffix == ".mpy" else mpy.compile_source(path)
-        return Image(self, path.stem, data)
+        return Image(self, path.stem, mpy.read(data))
 
     def addressof(self, buffer) -> int:
         """Return the address that a buffer keeps until `reset`, as `uctypes.addressof` does."""
