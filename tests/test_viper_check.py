@@ -228,6 +228,15 @@ def test_constant_indices_that_mpy_cross_gets_wrong_are_refused(write, constant)
     write(head + function("p: ptr32", f"p[{constant}] = 1", "return 0"))
 
 
+@pytest.mark.parametrize(
+    "expression", ["(a + b) * ~c", "(a + b) * (c + ~b)", "int(len(g(a + b, ~c)))", "p[a * b + ~c]"]
+)
+def test_an_inversion_that_mpy_cross_gets_wrong_is_refused(write, expression):
+    with pytest.raises(ViperTypeError, match="mpy-cross loses"):
+        write(function("a: int, b: int, c: int, p: ptr32", f"return {expression}"))
+    write(function("a: int, b: int, c: int, p: ptr32", "d = a & ~b", "return ~c * (a + d)"))
+
+
 def test_all_findings_can_be_collected(write):
     f = write(function("a: int", "b = a * 2", "c = b + a", "return c * 3")).f
     with viper_check.collecting() as found:

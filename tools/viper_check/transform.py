@@ -6,6 +6,7 @@ of), `p__v` (a view of elements) and `p__o` (the index of its first element ther
 """
 
 import ast
+import contextlib
 import re
 import tokenize
 
@@ -117,6 +118,7 @@ class _Function:
         self._far_loads = []
         self._names_used = False
         self._tries = False
+        self._held = False  # whether an operation's result waits in a register meanwhile
         self._wrap = False
         self._temporaries = 0
         self._result = node.returns.id if isinstance(node.returns, ast.Name) else "object"
@@ -314,7 +316,8 @@ class _Function:
                 ast.copy_location(statement, node)
             return made
         value, kind = self._value(node.value)
-        return [self._store(target, value, kind)]
+        with self._holding(node.value):
+            return [self._store(target, value, kind)]
 
     def _do_annassign(self, node):
         self._refuse(node, "annotations of locals are not followed")
@@ -449,7 +452,26 @@ class _Function:
         return self._binary(node, node.left, node.op, node.right)
 
     def _binary(self, node, left, operator, right):
-        return self._binary_of(node, self._value(left), operator, self._value(right))
+        made = self._value(left)
+        with self._holding(left):
+            return self._binary_of(node, made, operator, self._value(right))
+
+    @contextlib.contextmanager
+    def _holding(self, *nodes):
+        before = self._held
+        self._held = before or any(
+            isinstance(node, ast.BinOp) and fold(node, self._shadowed()) is None for node in nodes
+        )
+        yield
+        self._held = before
+
+    def _in_turn(self, nodes):
+        """Values of which the earlier ones wait while the later ones are worked out."""
+        made = []
+        for index, node in enumerate(nodes):
+            with self._holding(*nodes[:index]):
+                made.append(self._value(node))
+        return made
 
     def _binary_of(self, node, left, operator, right):
         left, kind = left
@@ -518,12 +540,17 @@ class _Function:
         if isinstance(node.op, ast.UAdd):
             return value, kind
         if isinstance(node.op, ast.Invert):
+            if self._held:
+                self._refuse(
+                    node,
+                    "mpy-cross loses the result to the left of ~ here: write -1 - x instead of ~x",
+                )
             inverted = ast.UnaryOp(ast.Invert(), value)
             return (inverted if kind == "int" else self._unsigned(inverted)), kind
         return self._kept(node, ast.UnaryOp(ast.USub(), value), kind), kind
 
     def _of_compare(self, node):
-        parts = [self._value(part) for part in (node.left, *node.comparators)]
+        parts = self._in_turn([node.left, *node.comparators])
         kinds = {kind for _, kind in parts}
         if len(kinds) > 1:
             if kinds == {"int", "uint"}:
@@ -583,7 +610,7 @@ class _Function:
         if node.keywords:
             self._refuse(node, "keyword arguments are not followed")
         function = self._value(node.func)[0]
-        return ast.Call(function, [self._value(part)[0] for part in node.args], []), "object"
+        return ast.Call(function, [value for value, _ in self._in_turn(node.args)], []), "object"
 
     def _cast(self, node):
         to = node.func.id
