@@ -124,6 +124,16 @@ class Decoder:
         count = self._opus.opus_decode(self._state, packet, size, pointer, samples, int(fec))
         return count if count < 0 else out[: count * self.channels]
 
+    def decode_float(self, packet, samples=5760, fec=False):
+        """Return a float array in 16-bit steps, neither rounded nor clipped."""
+        out = np.zeros(samples * self.channels, dtype=np.float32)
+        pointer = out.ctypes.data_as(ctypes.POINTER(ctypes.c_float))
+        size = 0 if packet is None else len(packet)
+        count = self._opus.opus_decode_float(
+            self._state, packet, size, pointer, samples, int(fec)
+        )
+        return count if count < 0 else out[: count * self.channels].astype(float) * 32768
+
     def final_range(self):
         """Return the range after the last packet."""
         value = ctypes.c_uint32()
@@ -155,7 +165,7 @@ def pad(packet, size):
     return buffer.raw
 
 
-def signal(kind, seconds, rate=48000, seed=1):
+def signal(kind, seconds, rate=48000, seed=1, level=0.4):
     """Return int16 test sound: speech, music, sweep, noise, silence or clicks."""
     generator = np.random.default_rng(seed)
     count = int(seconds * rate)
@@ -203,4 +213,4 @@ def signal(kind, seconds, rate=48000, seed=1):
                 part = generator.normal(0, 0.001, length)
             wave[at : at + length] += part * envelope
             at += length
-    return np.clip(wave * 32767, -32768, 32767).astype(np.int16)
+    return np.clip(level * wave * 32767, -32768, 32767).astype(np.int16)

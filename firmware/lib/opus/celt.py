@@ -1,59 +1,168 @@
-"""The CELT layer of a decoder (RFC 6716 section 4.3)."""
+"""The CELT layer of a decoder (RFC 6716 section 4.3): frames of 2.5 to 20 ms, mixed to mono.
+
+`Celt.frame` decodes a frame into words of 16-bit samples at 48 kHz / step. The symbols' side is one
+array of int32 words that the modules named `celt_*` share:
+
+0 frame size (2.5 ms times 2^it), 1 first band, 2 band after the last, 3 channels, 4 transient,
+5 spread, 6 first intensity band, 7 dual stereo, 8 seed of the noise, 9 balance of bits, 10 bands
+with shapes, 11 bits left, 12 band, 14 its change of resolution, 15 silence, 16-18 post-filter's
+lag, gain (Q15), tapset, 19 bits kept for the anti-collapse flag, 21 frames lost, 22 trim,
+24-31 a split, 32 energies of both channels (log2, Q16), 74 and 116 those before, 158 the lowest,
+200 changes of resolution, 222 exponent; 256 caps, 277 boosts, 298 bits, 319 fine bits,
+340 priorities, 361-444 allocation, 445 masks of blocks that are not empty, 512 shapes (Q16) of the
+first channel, 1472 of the second, 2432 what is folded (Q11), 3680-4207 work, 4208 stack.
+
+The signal's side is described in `celt_syn`.
+"""
 
 from array import array
 
 from micropython import const
 
 from opus.celt_bands import shapes
+from opus.celt_rates import COMB, EMPHASIS, QUARTER, WINDOWS
 from opus.celt_side import finest, head
+from opus.celt_syn import (
+    anti_collapse,
+    denormalise,
+    emphasise,
+    post_filter,
+    remember,
+    synthesise,
+    taps,
+)
 from opus.celt_tables import TABLES
+from opus.fft import plan
 from opus.rc import raw_bits
 
 _LM = const(0)
 _START = const(1)
 _END = const(2)
 _CHANNELS = const(3)
+_SEED = const(8)
+_LAG = const(16)
+_GAIN = const(17)
+_TAPSET = const(18)
 _ANTI = const(19)
+_LOST = const(21)
+_ENERGY = const(32)
+_LOG1 = const(74)
 _ROWS = const(1541)
 _WORDS = const(4288)
 
+_STEP = const(0)
+_COUNT = const(1)
+_OVERLAP = const(2)
+_HISTORY = const(3)
+_EMPHASIS = const(4)
+_FILTER = const(5)
+_POINTS = const(12)
+_WORK = const(13)
+_MEMORY = const(14)
+_COEFFICIENTS = const(128)
+
 
 def vector_counts():
-    """Return the numbers of pulse vectors (section 4.3.4.2) whose largest element is first.
+    """Return the numbers of pulse vectors (section 4.3.4.2), one row for each number of places.
 
-    The row for n places holds pulses from n on, up to what 32 bits or the bands allow.
+    A row holds pulses from the number of places on, up to what 32 bits or the bands allow.
     """
     counts = array("I", bytes(4 * 1272))
     starts = [TABLES[_ROWS + 2 * n] | TABLES[_ROWS + 2 * n + 1] << 8 for n in range(15)]
     counts[0] = 1
     for n in range(1, 15):
-        end = (starts[n + 1] + n + 1 if n < 14 else 1272) - starts[n]
         row = starts[n]
         above = starts[n - 1]
-        for k in range(n, end):
+        end = starts[n + 1] + n + 1 if n < 14 else 1272
+        for k in range(n, end - row):
             left = counts[row + k - 1] if k > n else counts[above + n]
             counts[row + k] = counts[above + k] + left + counts[above + k - 1]
     return counts
 
 
 class Celt:
-    """State of the CELT layer."""
+    """State of the CELT layer at 48 kHz / `step`; `rc` is the range decoder's state."""
 
-    def __init__(self, rc):
+    def __init__(self, rc, step):
         self._rc = rc
         self.state = array("i", bytes(4 * _WORDS))
         self._counts = vector_counts()
+        largest = 960 // step
+        work = _COEFFICIENTS + largest
+        self.signal = array("i", bytes(4 * (work + largest + 2048 // step)))
+        self._window = array("H", WINDOWS[step])
+        self._quarter = array("H", QUARTER)
+        self._comb = array("H", COMB[step])
+        self._emphasis = array("H", EMPHASIS[step])
+        self._order, self._turns = plan(largest // 2, self._quarter)
+        m = self.signal
+        m[_STEP] = step
+        m[_OVERLAP] = 120 // step
+        m[_HISTORY] = 2048 // step
+        m[_POINTS] = largest // 2
+        m[_WORK] = work
+        m[_MEMORY] = work + largest
+        self.reset()
 
-    def frame(self, data, lm, start, end, channels):
+    def reset(self):
+        """Forget everything, as at the start of a stream (section 4.5.2)."""
         c = self.state
+        m = self.signal
+        for index in range(200):
+            c[index] = 0
+        for index in range(84):
+            c[_LOG1 + index] = -28 * 65536
+        m[_EMPHASIS] = 0
+        for index in range(_FILTER, _FILTER + 6):
+            m[index] = 0
+        for index in range(24, len(m)):
+            m[index] = 0
+
+    def frame(self, data, out, place, lm, start, end, channels, add):
+        """Decode a frame whose range decoder has begun; add to or replace the words of `out`."""
+        c = self.state
+        m = self.signal
         rc = self._rc
         c[_LM] = lm
         c[_START] = start
         c[_END] = end
+        if channels == 1:
+            for band in range(21):
+                if c[_ENERGY + 21 + band] > c[_ENERGY + band]:
+                    c[_ENERGY + band] = c[_ENERGY + 21 + band]
         c[_CHANNELS] = channels
+        step = m[_STEP]
+        count = (120 << lm) // step
+        m[_COUNT] = count
         head(c, rc, data, TABLES)
         shapes(c, rc, data, TABLES, self._counts)
-        anti = 0
-        if c[_ANTI]:
-            anti = raw_bits(rc, data, 1)
+        collapsed = c[_ANTI] and raw_bits(rc, data, 1)
         finest(c, rc, data)
+        if collapsed:
+            anti_collapse(c, TABLES)
+        denormalise(c, m, TABLES)
+        synthesise(c, m, self._window, self._order, self._turns, self._quarter)
+        self._filter()
+        remember(c)
+        span = rc[0] + 1
+        c[_SEED] = span if span < 1 << 31 else -(1 << 31)
+        c[_LOST] = 0
+        at = m[_MEMORY] + m[_HISTORY] - count
+        emphasise(m, self._emphasis, out, at, count, place, add)
+        return count
+
+    def _filter(self):
+        c = self.state
+        m = self.signal
+        comb = self._comb
+        f = _FILTER
+        taps(m, comb, 0, m[f], m[f + 1], m[f + 2])
+        taps(m, comb, 1, m[f + 3], m[f + 4], m[f + 5])
+        taps(m, comb, 2, c[_LAG], c[_GAIN], c[_TAPSET])
+        post_filter(m, self._window, c[_LM])
+        for index in range(3):
+            m[f + index] = m[f + 3 + index]
+            m[f + 3 + index] = c[_LAG + index]
+        if c[_LM]:
+            for index in range(3):
+                m[f + index] = m[f + 3 + index]
