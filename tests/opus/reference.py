@@ -165,7 +165,7 @@ def pad(packet, size):
     return buffer.raw
 
 
-def signal(kind, seconds, rate=48000, seed=1, level=0.4):
+def signal(kind, seconds, rate=48000, seed=1, volume=0.4):
     """Return int16 test sound: speech, music, sweep, noise, silence or clicks."""
     generator = np.random.default_rng(seed)
     count = int(seconds * rate)
@@ -213,4 +213,4 @@ def signal(kind, seconds, rate=48000, seed=1, level=0.4):
                 part = generator.normal(0, 0.001, length)
             wave[at : at + length] += part * envelope
             at += length
-    return np.clip(level * wave * 32767, -32768, 32767).astype(np.int16)
+    return np.clip(volume * wave * 32767, -32768, 32767).astype(np.int16)

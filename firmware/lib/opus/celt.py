@@ -89,7 +89,7 @@ class Celt:
         self._counts = vector_counts()
         largest = 960 // step
         work = _COEFFICIENTS + largest
-        self.signal = array("i", bytes(4 * (work + largest + 2048 // step)))
+        self.signal = array("i", bytes(4 * (work + largest + 2048 // step + 4)))
         self._window = array("H", WINDOWS[step])
         self._quarter = array("H", QUARTER)
         self._comb = array("H", COMB[step])

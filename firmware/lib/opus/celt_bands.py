@@ -29,7 +29,6 @@ _LEFT = const(11)
 _BAND = const(12)
 _CHANGE = const(14)
 _ANTI = const(19)
-_INVERSE = const(24)
 _MIDDLE = const(25)
 _SIDE = const(26)
 _DELTA = const(27)
@@ -154,7 +153,6 @@ def theta(
         steps = (steps + 1) >> 1 << 1
     before = int(tell_fraction(rc))
     angle = 0
-    inverse = 0
     if steps != 1:
         half = steps >> 1
         if stereo and n > 2:
@@ -196,12 +194,11 @@ def theta(
             update(rc, data, low, high, total)
         angle = (angle << 14) // steps
     elif stereo and bits > 16 and c[_LEFT] > 16:
-        inverse = int(bit_logp(rc, data, 2))
+        bit_logp(rc, data, 2)  # the side's phase: not inverted in mono (RFC 8251 section 10)
     spent = int(tell_fraction(rc)) - before
     c[_BITS] = bits - spent
     c[_SPENT] = spent
     c[_ANGLE] = angle
-    c[_INVERSE] = inverse
     mask = (1 << blocks) - 1
     if angle == 0:
         c[_MIDDLE] = _FULL
@@ -793,7 +790,6 @@ def band_stereo(
     angle = c[_ANGLE]
     middle = c[_MIDDLE]
     side = c[_SIDE]
-    inverse = c[_INVERSE]
     delta = c[_DELTA]
     spent = c[_SPENT]
     if n == 2:
@@ -854,11 +850,6 @@ def band_stereo(
                 middle_bits += rest - 24
             mask |= int(band(c, rc, data, tables, u, x, n, middle_bits, low, out, _FULL, fill))
         merge(c, x, y, n, middle)
-    if inverse:
-        turn = 0
-        while turn < n:
-            c[y + turn] = 0 - c[y + turn]
-            turn += 1
     return mask
 
 
