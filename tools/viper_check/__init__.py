@@ -18,7 +18,16 @@ text begins with file:line:
 * a division by zero; a local read before it is set.
 
 What mpy-cross refuses (constants from 2^30 on, int beside object, int compared with uint, a
-local that changes its type) raises `ViperTypeError` when the module is loaded.
+local that changes its type) raises `ViperTypeError` when the module is loaded. So does what
+mpy-cross 1.29 compiles into wrong Xtensa code without a word; `tests/test_xtensa.py` shows that
+it still does:
+
+* a load `p[K]` with a constant K that is not 0 to 255, unless `p` is one of the first two locals
+  (parameters count): garbage is read;
+* a store `p[K] = x` with such a K in a function that also uses a global name: the next name that
+  it looks up is a wild one;
+* `~x` while the result of an operation to the left of it waits, as in `(a + b) * ~c`: -1 is in
+  its place. `-1 - x` is right.
 
 A pointer made of a buffer ends where the buffer ends, also when that is a view of a larger one.
 `uctypes.addressof` gives addresses below 2^30; a pointer made of one may go anywhere in its

@@ -87,6 +87,7 @@ class Memory:
             if self._next > _LAST:
                 raise MemoryError("no addresses left: call reset between tests")
             self._by_owner[id(owner)] = root
+            self._pointers.clear()  # one may have led to nothing until now
             self._bases.append(root.base)
             self._roots.append(root)
         return root.base + (offset_in_owner(view.cast("B")) if buffer is not owner else 0)

@@ -33,7 +33,7 @@ Two engines have one definition of the instructions (isa.py): "translator" makes
 import ast
 
 from tools.viper_check.modules import Modules
-from tools.viper_check.transform import is_viper
+from tools.viper_check.source import is_viper
 
 from .machine import Image, Machine
 from .memory import Fault
