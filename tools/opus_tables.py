@@ -1,4 +1,6 @@
-"""Compute the tables of the Opus decoder that depend on the output rate; write celt_rates.py.
+"""Compute the tables of the Opus decoder that depend on the output rate.
+
+Writes celt_rates.py and silk_rates.py.
 
 Run by hand after a change here: `python -m tools.opus_tables`. What the RFC fixes (code books and
 so on) is not made here. Needs numpy.
@@ -8,7 +10,7 @@ import pathlib
 
 import numpy as np
 
-OUT = pathlib.Path(__file__).resolve().parent.parent / "firmware/lib/opus/celt_rates.py"
+OUT = pathlib.Path(__file__).resolve().parent.parent / "firmware/lib/opus"
 STEPS = (1, 2, 3, 4, 6)
 COMB = {  # RFC 6716 section 4.3.7.1: taps 0, +-1, +-2
     0: (0.3066406250, 0.2170410156, 0.1296386719),
@@ -18,6 +20,9 @@ COMB = {  # RFC 6716 section 4.3.7.1: taps 0, +-1, +-2
 COMB_TAPS = 8  # from lag - 3 to lag + 4
 EMPHASIS_TAPS = 6
 POLE = 27853 / 32768
+#: Samples at 48 kHz by which libopus delays the SILK layer: what its encoder reckons with.
+SILK_DELAYS = {8: 33.4, 12: 37.6, 16: 37.1}
+SILK_TAPS = {8: 14, 12: 20, 16: 20}
 
 
 def fit(target, weight, omega, lags):
@@ -81,7 +86,9 @@ def main():
     text = '"""Tables that depend on the output rate; made by tools/opus_tables.py.\n\n'
     text += "All are numbers of 16 bits, low byte first. By 48 kHz / rate:\n"
     text += "`WINDOWS` (RFC 6716 section 4.3.7, Q15), `EMPHASIS` (pole in Q15, six taps in Q13),\n"
-    text += "`COMB` (post-filter, Q15, by tapset and remainder of the lag, eight taps), `DELAYS` (of\n"
+    text += (
+        "`COMB` (post-filter, Q15, by tapset and remainder of the lag, eight taps), `DELAYS` (of\n"
+    )
     text += 'the de-emphasis, in 1/100 output sample).\n"""\n\n'
     text += "#: A quarter of a sine, Q15, 1921 numbers.\nQUARTER = (\n" + literal(quarter) + ")\n"
     windows, emphases, combs, delays = {}, {}, {}, {}
@@ -106,7 +113,50 @@ def main():
             text += f"    {step}: (\n" + literal(data).replace("    b", "        b") + "    ),\n"
         text += "}\n"
     text += f"DELAYS = {delays}\n"
-    OUT.write_text(text)
+    (OUT / "celt_rates.py").write_text(text)
+    silk(delays)
+
+
+def silk(celt_delays):
+    """Write the resampler's module; its delay makes SILK and CELT meet at each rate."""
+    text = (
+        '"""Taps of `resamp` by kHz of SILK and 48 kHz / rate; made by tools/opus_tables.py.\n\n'
+    )
+    text += (
+        "Each entry is (taps, phases, input samples for as many outputs, Q14 numbers of 16 bits,\n"
+    )
+    text += 'low byte first: the taps of a phase, newest sample first)."""\n\nRESAMPLERS = {\n'
+    for khz in (8, 12, 16):
+        for step in STEPS:
+            phases = 48 // step
+            inputs = khz
+            common = np.gcd(phases, inputs)
+            phases, inputs = int(phases // common), int(inputs // common)
+            delay = SILK_DELAYS[khz] + celt_delays[step] / 100 * step - (step - 1) / 2
+            delay *= khz / 48
+            count = SILK_TAPS[khz]
+            if phases == inputs:
+                taps = np.zeros((1, count))
+                taps[0, round(delay)] = 1  # no filter: exactly what SILK decodes
+            else:
+                taps = np.array(
+                    [delayed(delay - p / phases, count, phases / inputs) for p in range(phases)]
+                )
+            data = words(np.round(16384 * taps).ravel())
+            text += f"    ({khz}, {step}): (\n        {count},\n        {phases},\n"
+            text += f"        {inputs},\n"
+            text += literal(data).replace("    b", "        b") + "    ),\n"
+    (OUT / "silk_rates.py").write_text(text + "}\n")
+
+
+def delayed(delay, count, ratio):
+    """Return taps that delay by `delay` samples and pass what the output rate can carry."""
+    omega = np.linspace(0.0005, np.pi, 2000)
+    top = np.pi * min(1, ratio)
+    gain = np.clip((top - omega) / (0.14 * top), 0, 1)
+    gain = 0.5 - 0.5 * np.cos(np.pi * gain)
+    weight = np.where(omega < 0.86 * top, 1, 0.2)
+    return fit(gain * np.exp(-1j * omega * delay), weight, omega, np.arange(count))
 
 
 if __name__ == "__main__":

@@ -129,9 +129,7 @@ class Decoder:
         out = np.zeros(samples * self.channels, dtype=np.float32)
         pointer = out.ctypes.data_as(ctypes.POINTER(ctypes.c_float))
         size = 0 if packet is None else len(packet)
-        count = self._opus.opus_decode_float(
-            self._state, packet, size, pointer, samples, int(fec)
-        )
+        count = self._opus.opus_decode_float(self._state, packet, size, pointer, samples, int(fec))
         return count if count < 0 else out[: count * self.channels].astype(float) * 32768
 
     def final_range(self):

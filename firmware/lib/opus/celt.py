@@ -20,6 +20,7 @@ from array import array
 from micropython import const
 
 from opus.celt_bands import shapes
+from opus.celt_loss import extend, floor_follow, noise, period, tail
 from opus.celt_rates import COMB, EMPHASIS, QUARTER, WINDOWS
 from opus.celt_side import finest, head
 from opus.celt_syn import (
@@ -39,7 +40,9 @@ _LM = const(0)
 _START = const(1)
 _END = const(2)
 _CHANNELS = const(3)
+_TRANSIENT = const(4)
 _SEED = const(8)
+_SILENCE = const(15)
 _LAG = const(16)
 _GAIN = const(17)
 _TAPSET = const(18)
@@ -56,6 +59,7 @@ _OVERLAP = const(2)
 _HISTORY = const(3)
 _EMPHASIS = const(4)
 _FILTER = const(5)
+_PERIOD = const(11)
 _POINTS = const(12)
 _WORK = const(13)
 _MEMORY = const(14)
@@ -81,16 +85,15 @@ def vector_counts():
 
 
 class Celt:
-    """State of the CELT layer at 48 kHz / `step`; `rc` is the range decoder's state."""
+    """State of the CELT layer at 48 kHz / `step`; `window` is the slope of the overlap."""
 
-    def __init__(self, rc, step):
-        self._rc = rc
+    def __init__(self, step):
         self.state = array("i", bytes(4 * _WORDS))
         self._counts = vector_counts()
         largest = 960 // step
         work = _COEFFICIENTS + largest
-        self.signal = array("i", bytes(4 * (work + largest + 2048 // step + 4)))
-        self._window = array("H", WINDOWS[step])
+        self.signal = array("i", bytes(4 * (work + largest + 2048 // step + 120 // step + 4)))
+        self.window = array("H", WINDOWS[step])
         self._quarter = array("H", QUARTER)
         self._comb = array("H", COMB[step])
         self._emphasis = array("H", EMPHASIS[step])
@@ -112,17 +115,21 @@ class Celt:
             c[index] = 0
         for index in range(84):
             c[_LOG1 + index] = -28 * 65536
+        self._periodic = False
         m[_EMPHASIS] = 0
         for index in range(_FILTER, _FILTER + 6):
             m[index] = 0
         for index in range(24, len(m)):
             m[index] = 0
 
-    def frame(self, data, out, place, lm, start, end, channels, add):
-        """Decode a frame whose range decoder has begun; add to or replace the words of `out`."""
+    def frame(self, rc, data, out, place, lm, start, end, channels, add):
+        """Decode a frame of 2.5 ms times 2^lm whose range decoder `rc` has begun.
+
+        Bands from `start` up to `end` are there. Replace the words of `out` from `place` on, or
+        `add` to them; return their number.
+        """
         c = self.state
         m = self.signal
-        rc = self._rc
         c[_LM] = lm
         c[_START] = start
         c[_END] = end
@@ -131,38 +138,76 @@ class Celt:
                 if c[_ENERGY + 21 + band] > c[_ENERGY + band]:
                     c[_ENERGY + band] = c[_ENERGY + 21 + band]
         c[_CHANNELS] = channels
-        step = m[_STEP]
-        count = (120 << lm) // step
-        m[_COUNT] = count
         head(c, rc, data, TABLES)
         shapes(c, rc, data, TABLES, self._counts)
         collapsed = c[_ANTI] and raw_bits(rc, data, 1)
         finest(c, rc, data)
         if collapsed:
             anti_collapse(c, TABLES)
-        denormalise(c, m, TABLES)
-        synthesise(c, m, self._window, self._order, self._turns, self._quarter)
-        self._filter()
+        m[_COUNT] = count = (120 << lm) // m[_STEP]
+        self._synthesise(c[_LAG], c[_GAIN], c[_TAPSET])
+        lost = c[_LOST]
         remember(c)
+        floor_follow(c, lost + (1 << lm) if lost < 160 else 160)
         span = rc[0] + 1
         c[_SEED] = span if span < 1 << 31 else -(1 << 31)
         c[_LOST] = 0
-        at = m[_MEMORY] + m[_HISTORY] - count
-        emphasise(m, self._emphasis, out, at, count, place, add)
+        self._periodic = False
+        self._emit(out, place, add)
         return count
 
-    def _filter(self):
+    def lose(self, out, place, lm, start, add):
+        """Make up a frame of 2.5 ms times 2^lm; the rest is as with `frame`."""
+        c = self.state
+        m = self.signal
+        c[_LM] = lm
+        m[_COUNT] = count = (120 << lm) // m[_STEP]
+        lost = c[_LOST]
+        if start or lost >= 40 or c[_END] == 0:
+            if c[_END] == 0:
+                c[_END] = 21
+            c[_START] = start
+            c[_CHANNELS] = 1
+            c[_TRANSIENT] = c[_SILENCE] = 0
+            noise(c, TABLES, 32768 if lost else 98304)
+            self._synthesise(m[_FILTER + 3], m[_FILTER + 4], m[_FILTER + 5])
+            self._periodic = False
+        else:
+            gain = 26214  # 0.8
+            if not self._periodic:
+                m[_PERIOD] = period(m)
+                gain = 32767
+                self._periodic = True
+            extend(m, self.window, gain, 26214)
+            taps(m, self._comb, 1, m[_FILTER + 3], m[_FILTER + 4], m[_FILTER + 5])
+            tail(m, self.window)
+        c[_LOST] = min(10000, lost + (1 << lm))
+        self._emit(out, place, add)
+        return count
+
+    def _synthesise(self, lag, gain, tapset):
         c = self.state
         m = self.signal
         comb = self._comb
         f = _FILTER
+        denormalise(c, m, TABLES)
+        synthesise(c, m, self.window, self._order, self._turns, self._quarter)
         taps(m, comb, 0, m[f], m[f + 1], m[f + 2])
         taps(m, comb, 1, m[f + 3], m[f + 4], m[f + 5])
-        taps(m, comb, 2, c[_LAG], c[_GAIN], c[_TAPSET])
-        post_filter(m, self._window, c[_LM])
+        taps(m, comb, 2, lag, gain, tapset)
+        post_filter(m, self.window, c[_LM])
         for index in range(3):
             m[f + index] = m[f + 3 + index]
-            m[f + 3 + index] = c[_LAG + index]
+        m[f + 3] = lag
+        m[f + 4] = gain
+        m[f + 5] = tapset
         if c[_LM]:
-            for index in range(3):
-                m[f + index] = m[f + 3 + index]
+            m[f] = lag
+            m[f + 1] = gain
+            m[f + 2] = tapset
+
+    def _emit(self, out, place, add):
+        m = self.signal
+        count = m[_COUNT]
+        at = m[_MEMORY] + m[_HISTORY] - count
+        emphasise(m, self._emphasis, out, at, count, place, add)

@@ -108,7 +108,15 @@ def log_tangent(side: int, middle: int) -> int:
 
 @micropython.viper
 def theta(
-    c: ptr32, rc: ptr32, data: ptr8, tables: ptr8, n: int, blocks: int, whole: int, lm: int, stereo: int
+    c: ptr32,
+    rc: ptr32,
+    data: ptr8,
+    tables: ptr8,
+    n: int,
+    blocks: int,
+    whole: int,
+    lm: int,
+    stereo: int,
 ):
     """Decode how energy divides between two halves or channels (section 4.3.4.4).
 
@@ -805,9 +813,7 @@ def band_stereo(
         sign = 0
         if side_bits:
             sign = int(raw_bits(rc, data, 1))
-        mask = int(
-            band(c, rc, data, tables, u, first, n, bits - side_bits, low, out, _FULL, fill)
-        )
+        mask = int(band(c, rc, data, tables, u, first, n, bits - side_bits, low, out, _FULL, fill))
         if sign:
             c[second] = c[first + 1]
             c[second + 1] = 0 - c[first]
@@ -842,9 +848,7 @@ def band_stereo(
                 band(c, rc, data, tables, u, y, n, side_bits, -1, -1, side, fill >> blocks)
             )
         else:
-            mask = int(
-                band(c, rc, data, tables, u, y, n, side_bits, -1, -1, side, fill >> blocks)
-            )
+            mask = int(band(c, rc, data, tables, u, y, n, side_bits, -1, -1, side, fill >> blocks))
             rest = side_bits - (before - c[_LEFT])
             if rest > 24 and angle != 16384:
                 middle_bits += rest - 24

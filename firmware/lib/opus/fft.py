@@ -61,7 +61,15 @@ def _radix(rest):
 
 @micropython.viper
 def inverse(
-    m: ptr32, order: ptr16, turns: ptr32, quarter: ptr16, first: int, source: int, stride: int, work: int, n: int
+    m: ptr32,
+    order: ptr16,
+    turns: ptr32,
+    quarter: ptr16,
+    first: int,
+    source: int,
+    stride: int,
+    work: int,
+    n: int,
 ):
     """Transform `n` coefficients, `stride` apart from `source` on, into `n` words at `work`.
 
@@ -188,16 +196,10 @@ def turn(m: ptr32, turns: ptr32, at: int, t: int):
     cos = turns[t]
     sin = turns[t + 1]
     m[at] = (
-        (a >> 15) * cos
-        + ((a & 0x7FFF) * cos >> 15)
-        - (b >> 15) * sin
-        - ((b & 0x7FFF) * sin >> 15)
+        (a >> 15) * cos + ((a & 0x7FFF) * cos >> 15) - (b >> 15) * sin - ((b & 0x7FFF) * sin >> 15)
     )
     m[at + 1] = (
-        (a >> 15) * sin
-        + ((a & 0x7FFF) * sin >> 15)
-        + (b >> 15) * cos
-        + ((b & 0x7FFF) * cos >> 15)
+        (a >> 15) * sin + ((a & 0x7FFF) * sin >> 15) + (b >> 15) * cos + ((b & 0x7FFF) * cos >> 15)
     )
 
 

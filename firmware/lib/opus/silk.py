@@ -1,7 +1,7 @@
 """The SILK layer of a decoder (RFC 6716 section 4.2): one channel at 8, 12 or 16 kHz.
 
-`Silk.begin` reads the head of an Opus frame, `Silk.frame` decodes its SILK frames of 10 or 20 ms one
-by one, `Silk.lose` makes up a missing one. Samples lie in `Silk.state` from `OUT` on.
+`Silk.begin` reads the head of an Opus frame, `Silk.frame` decodes its SILK frames of 10 or 20 ms
+one by one, `Silk.lose` makes up a missing one. Samples lie in `Silk.state` from `Silk.OUT` on.
 
 The state is one array of int32 words that all modules named `silk_*` share:
 
@@ -55,20 +55,19 @@ _LBRR_2 = const(284)
 _LBRR_3 = const(287)
 _MIDDLE_ONLY = const(76)  # within another table
 
-#: Where a frame's samples begin in the state; two samples of the frame before lie in front.
-OUT = _OUT
-
 _ALONE = const(0)
 _ALONE_UNSCALED = const(1)
 _CONDITIONAL = const(2)
 
 
 class Silk:
-    """State of the SILK layer. `rc` is the range decoder's state, shared with the CELT layer."""
+    """State of the SILK layer."""
 
-    def __init__(self, rc):
+    #: Where a frame's samples begin in the state; the last two of the frame before are in front.
+    OUT = _OUT
+
+    def __init__(self):
         self.state = array("i", bytes(4 * _WORDS))
-        self._rc = rc
         self._active = bytearray(6)  # by channel and frame
         self._spare = bytearray(6)  # which frames have a copy for loss (LBRR)
         self.frames = 1
@@ -108,18 +107,17 @@ class Silk:
             for index in range(16):
                 s[_STATE + index] = 0
 
-    def begin(self, data, khz, milliseconds, channels, spare=False):
+    def begin(self, rc, data, khz, milliseconds, channels, spare=False):
         """Read the flags of an Opus frame of 10, 20, 40 or 60 ms (sections 4.2.3 to 4.2.5).
 
         Then `frames` calls of `frame` are due. `spare` stops before the copies for loss, which
-        `frame(data, True)` then decodes instead of the frames.
+        `frame(rc, data, True)` then decodes instead of the frames.
         """
         s = self.state
         if channels > self.channels:
             s[_CODED + 2] = s[_CODED + 3] = 0
         self.channels = channels
         self._set_up(khz, milliseconds)
-        rc = self._rc
         frames = self.frames
         active = self._active
         spares = self._spare
@@ -148,10 +146,9 @@ class Silk:
                     indices(s, rc, data, TABLES, 1, coding, channel)
                     pulses(s, rc, data, TABLES)
 
-    def frame(self, data, spare=False):
+    def frame(self, rc, data, spare=False):
         """Decode the next SILK frame (or its copy) and return its samples' number."""
         s = self.state
-        rc = self._rc
         index = self._index
         self._index += 1
         spares = self._spare
