@@ -75,6 +75,12 @@ def test_the_comment_lets_a_statement_wrap_as_the_register_does(write):
     assert f(907633515, 12345) == ((product + 2**31) % 2**32 - 2**31) >> 1
 
 
+def test_with_the_comment_a_shift_takes_the_low_five_bits_of_its_amount(write):
+    f = write(function("a: int, b: int", "a <<= b  # wrap", "return a >> b  # wrap")).f
+    assert [f(3, amount) for amount in (33, -31, 32)] == [3, 3, 3]
+    assert f(-(2**31) + 3, 65) == 3
+
+
 def test_the_comment_covers_its_statement_and_no_other(write):
     f = write(
         function(
@@ -117,6 +123,9 @@ def test_accesses_stay_inside_their_buffer(write, pointer, bytes_each, highest):
             module.f(buffer, index)
         with pytest.raises(ViperError, match=r"code\.py:9: .*the buffer"):
             module.g(buffer, index, 1)
+    if bytes_each > 1:  # an element that is only half inside
+        with pytest.raises(ViperError, match="behind the buffer"):
+            module.f(bytearray(13), count)
     with pytest.raises(ViperError, match="constant"):
         module.g(bytes(12), 0, 1)
 

@@ -185,6 +185,9 @@ def test_accesses_outside_of_a_buffer_are_faults(build, pointer, size):
             code.call("load", buffer, index)
         with pytest.raises(Fault, match=r"store.*at store\+0x"):
             code.call("store", buffer, index, 0)
+    if size > 1:  # an element that is only half inside
+        with pytest.raises(Fault, match="byte 12 of a buffer of 13"):
+            code.call("load", bytearray(13), 12 // size)
     with pytest.raises(Fault, match="constant"):
         code.call("store", bytes(12), 0, 1)
     with pytest.raises(Fault, match="where nothing is"):
@@ -294,6 +297,17 @@ def test_big_numbers_cross_the_border(build):
         assert code.call("same", number) == number
         assert code.call("raw", number) == number % 2**32
         assert code.call("positive", number) is (number > 0)
+
+
+def test_a_shift_takes_the_low_five_bits_of_its_amount(build):
+    code = build(
+        function("left", "a: int, b: int", "return a << b")
+        + function("right", "a: int, b: int", "return a >> b")
+    )
+    for amount in (33, 1, -31, 97):
+        assert code.call("left", 3, amount) == 6
+        assert code.call("right", -7, amount) == -4
+    assert code.call("left", 3, 32) == code.call("right", 3, 32) == 3
 
 
 def outcome(module, name, arguments):
