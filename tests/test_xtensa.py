@@ -287,6 +287,24 @@ def test_modules_with_their_python_part_call_each_other(tmp_path, engine):
     assert profile["high.f"] + profile["low.twice"] == firmware.machine.instructions == first
 
 
+def test_a_function_of_another_module_has_its_own_names(tmp_path, engine):
+    (tmp_path / "low.py").write_text(
+        "import micropython\nTEXT = b'four'\n"
+        + function(
+            "size", "a: int", "if a < 0:", "    raise ValueError(TEXT)", "return int(len(TEXT))"
+        )
+    )
+    (tmp_path / "high.py").write_text(
+        "import micropython\nfrom low import size\nTEXT = b'sixsix'\n"
+        + function("f", "a: int", "return int(size(a)) * 10 + int(len(TEXT))")
+    )
+    f = xtensa.Firmware(tmp_path, engine=engine).load("high").f
+    assert f(0) == 46
+    with pytest.raises(ValueError, match="four"):
+        f(-1)
+    assert f(0) == 46
+
+
 def test_big_numbers_cross_the_border(build):
     code = build(
         function("same", "a: int", "return a")

@@ -16,6 +16,7 @@ from .runtime import (
     MODULO,
     NLR_POP,
     NLR_PUSH,
+    SETJMP,
     SWAP_GLOBALS,
     TO_OBJ,
 )
@@ -65,6 +66,7 @@ class FastPaths:
             CALL_FUNCTION: self._call_function,
             NLR_PUSH: lambda: self._answer(NLR_PUSH, word(0)),
             NLR_POP: lambda: self._answer(NLR_POP, word(0)),
+            SETJMP: lambda: self._answer(SETJMP, word(0)),
             FLOOR_DIVIDE: lambda: self._divide(FLOOR_DIVIDE),
             MODULO: lambda: self._divide(MODULO),
         }.items():
