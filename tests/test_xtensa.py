@@ -127,9 +127,12 @@ def test_what_is_flashed_gives_the_same_as_on_the_interpreters(worker, name, dat
     assert [bytes(b) for b in buffers if isinstance(b, bytearray)] == left
 
 
-def test_each_flashed_function_is_in_that_test():
-    # the receiver's copy needs the network modules around it; the model alone can run it
-    assert set(viper_functions()) - set(CALLS) <= {"wsreceiver._copy"}
+#: those that need more around them than arguments; a test of their own follows
+APART = {"wsreceiver._copy", "resample._take", "resample._filter"}
+
+
+def test_each_flashed_function_has_a_test():
+    assert set(viper_functions()) - set(CALLS) <= APART
 
 
 @given(arguments=copied())
@@ -139,6 +142,21 @@ def test_the_receivers_copy_copies(arguments):
     target = bytearray(target)
     image("wsreceiver").call("_copy", target, source, start, count)
     assert target == source[start:] + bytes(24 - count)
+
+
+@pytest.mark.skipif(not (LIB / "resample.py").exists(), reason="no resampler here")
+@pytest.mark.parametrize("rates", [(16000, 24000), (48000, 16000), (11025, 16000)])
+def test_the_resampler_keeps_within_32_bits_and_gives_the_same(rates):
+    chance = random.Random(1)
+    block = 320
+    checked = viper_check.Checker(LIB).load("resample").Resampler(*rates, block)
+    native = xtensa.Firmware(LIB).load("resample").Resampler(*rates, block)
+    for edge in (32767, -32768, 0, 1):
+        samples = [edge or chance.choice([-32768, 32767]) for _ in range(block)]
+        source = bytearray(pack("h", samples))
+        outputs = [bytearray(2 * checked.room(block)) for _ in range(2)]
+        assert checked.run(source, block, outputs[0]) == native.run(source, block, outputs[1])
+        assert outputs[0] == outputs[1]
 
 
 def test_what_the_code_raises_is_raised():
