@@ -20,9 +20,9 @@ COMB = {  # RFC 6716 section 4.3.7.1: taps 0, +-1, +-2
 COMB_TAPS = 8  # from lag - 3 to lag + 4
 EMPHASIS_TAPS = 6
 POLE = 27853 / 32768
-#: Samples at 48 kHz by which libopus delays the SILK layer: what its encoder reckons with.
-SILK_DELAYS = {8: 33.4, 12: 37.6, 16: 37.1}
-SILK_TAPS = {8: 14, 12: 20, 16: 20}
+#: The SILK layer's delay in samples of its own, beside that of the doubling in `resamp`, by kHz:
+#: what libopus has and its encoder reckons with.
+SILK_DELAYS = {8: 3.477, 12: 7.477, 16: 10.477}
 
 
 def fit(target, weight, omega, lags):
@@ -123,40 +123,42 @@ def silk(celt_delays):
         '"""Taps of `resamp` by kHz of SILK and 48 kHz / rate; made by tools/opus_tables.py.\n\n'
     )
     text += (
-        "Each entry is (taps, phases, input samples for as many outputs, Q14 numbers of 16 bits,\n"
+        "An entry is (taps, phases, doubled samples for as many outputs, delay, numbers): Q14,\n"
     )
-    text += 'low byte first: the taps of a phase, newest sample first)."""\n\nRESAMPLERS = {\n'
+    text += 'low byte first, the taps of a phase from the newest sample on."""\n\nRESAMPLERS = {\n'
     for khz in (8, 12, 16):
         for step in STEPS:
             phases = 48 // step
-            inputs = khz
+            inputs = 2 * khz
             common = np.gcd(phases, inputs)
             phases, inputs = int(phases // common), int(inputs // common)
-            delay = SILK_DELAYS[khz] + celt_delays[step] / 100 * step - (step - 1) / 2
-            delay *= khz / 48
-            count = SILK_TAPS[khz]
-            if phases == inputs:
-                taps = np.zeros((1, count))
-                taps[0, round(delay)] = 1  # no filter: exactly what SILK decodes
+            late = celt_delays[step] / 100 * step - (step - 1) / 2
+            delay = SILK_DELAYS[khz] + late * khz / 48
+            if khz * step == 48:
+                # no filter: exactly what SILK decodes, as late as the doubling would make it
+                count, waits, data = 0, round(delay + 1.9), b""
             else:
-                taps = np.array(
-                    [delayed(delay - p / phases, count, phases / inputs) for p in range(phases)]
-                )
-            data = words(np.round(16384 * taps).ravel())
+                ratio = phases / inputs
+                count = 8 if ratio >= 0.7 else 16
+                waits = int(2 * delay - count / 2 + 1)
+                rest = 2 * delay - waits
+                taps = [delayed(rest - p / phases, count, ratio) for p in range(phases)]
+                data = words(np.round(16384 * np.array(taps)).ravel())
             text += f"    ({khz}, {step}): (\n        {count},\n        {phases},\n"
-            text += f"        {inputs},\n"
-            text += literal(data).replace("    b", "        b") + "    ),\n"
+            text += f"        {inputs},\n        {waits},\n"
+            text += literal(data).replace("    b", "        b") or '        b"",\n'
+            text += "    ),\n"
     (OUT / "silk_rates.py").write_text(text + "}\n")
 
 
 def delayed(delay, count, ratio):
-    """Return taps that delay by `delay` samples and pass what the output rate can carry."""
+    """Return taps that delay by `delay` samples; the upper half of the band is empty."""
     omega = np.linspace(0.0005, np.pi, 2000)
-    top = np.pi * min(1, ratio)
-    gain = np.clip((top - omega) / (0.14 * top), 0, 1)
-    gain = 0.5 - 0.5 * np.cos(np.pi * gain)
-    weight = np.where(omega < 0.86 * top, 1, 0.2)
-    return fit(gain * np.exp(-1j * omega * delay), weight, omega, np.arange(count))
+    top = np.pi * min(0.47, 0.43 * 2 * ratio)
+    target = np.exp(-1j * omega * delay) * (omega < 1.08 * top)
+    weight = np.where(omega < top, 1, 0.003 if ratio >= 0.5 else 0.1)
+    weight = np.where((omega >= top) & (omega < 1.15 * top), 0.001, weight)
+    return fit(target, weight, omega, np.arange(count))
 
 
 if __name__ == "__main__":
