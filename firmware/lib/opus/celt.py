@@ -63,6 +63,7 @@ _PERIOD = const(11)
 _POINTS = const(12)
 _WORK = const(13)
 _MEMORY = const(14)
+_DECAY = const(15)
 _COEFFICIENTS = const(128)
 
 
@@ -178,7 +179,8 @@ class Celt:
                 m[_PERIOD] = period(m)
                 gain = 32767
                 self._periodic = True
-            extend(m, self.window, gain, 26214)
+            decay = m[_DECAY]
+            extend(m, self.window, gain * decay >> 15, 26214 * decay >> 15)
             taps(m, self._comb, 1, m[_FILTER + 3], m[_FILTER + 4], m[_FILTER + 5])
             tail(m, self.window)
         c[_LOST] = min(10000, lost + (1 << lm))

@@ -25,6 +25,7 @@ _OVERLAP = const(2)
 _HISTORY = const(3)
 _PERIOD = const(11)
 _MEMORY = const(14)
+_DECAY = const(15)
 _LAGS = const(48)
 _TAIL = const(64)
 
@@ -70,7 +71,10 @@ def floor_follow(c: ptr32, frames: int):
 
 @micropython.viper
 def period(m: ptr32) -> int:
-    """Return the lag, 100 to 720 samples at 48 kHz, at which the history repeats best."""
+    """Return the lag, 100 to 720 samples at 48 kHz, at which the history repeats best.
+
+    Word 15 of `m` tells by how much (Q15) it dies away from one repetition to the next.
+    """
     step = m[_STEP]
     history = m[_HISTORY]
     base = m[_MEMORY]
@@ -139,6 +143,29 @@ def period(m: ptr32) -> int:
         if end > longest:
             end = longest
         coarse = 1
+    # a signal that dies away goes on doing so
+    now = 1
+    before = 1
+    at = base + history - best
+    while at < base + history:
+        a = m[at] >> shift
+        b = m[at - best] >> shift
+        now += a * a >> 8
+        before += b * b >> 8
+        at += 1
+    decay = 0
+    while before >> 15:
+        before >>= 1
+        now >>= 1
+    if now > before:
+        now = before
+    square = (now << 15) // before << 15
+    bit = 1 << 14
+    while bit:
+        if (decay + bit) * (decay + bit) <= square:
+            decay += bit
+        bit >>= 1
+    m[_DECAY] = decay
     return best
 
 

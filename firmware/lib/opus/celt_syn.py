@@ -4,7 +4,7 @@ State `c` as in `celt`; `m` is the signal side at the output rate, 48 kHz / step
 
 0 step, 1 samples of the frame, 2 of the overlap, 3 of the history, 4 de-emphasis, 5-10 post-filter
 before (lag, gain, tapset) and now, 12 points of the largest FFT, 13 where its work lies, 14 where
-the history lies, 15 taps' row; 24-31, 32-39, 40-47 post-filter's taps before, now and next, 48-50
+the history lies, 11 lag and 15 decay of concealment; 24-31, 32-39, 40-47 post-filter's taps before, now and next, 48-50
 their lags, 51-53 whether they do something; 64 overlap, 128 coefficients.
 
 Signals are in 1/256 of a 16-bit step. Coefficients together stay below 2^30, so that no stage of
