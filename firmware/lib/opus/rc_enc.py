@@ -34,8 +34,8 @@ def start(rc: ptr32, data: ptr8, size: int):
     rc[_AHEAD] = 0
     rc[_AHEAD_BITS] = 0
     rc[_RAW] = 0
-    top = 1 << 30
-    rc[_RANGE] = top - 1 + top
+    top = 1 << 29
+    rc[_RANGE] = 2 * top - 1 + 2 * top  # a constant of 2^30 or more would be an object
     at = 0
     while at < size:
         data[at] = 0
@@ -153,3 +153,16 @@ def finish(rc: ptr32, data: ptr8):
         count -= 8
     if rc[_AHEAD_BITS] > 0:
         data[rc[_SIZE] - 1 - rc[_BACK]] |= rc[_AHEAD]
+
+
+@micropython.viper
+def uniform(rc: ptr32, data: ptr8, value: int, total: int):
+    """Encode a number below `total`, which is 2 to 2^16 (section 5.1.4)."""
+    top = total - 1
+    low_bits = 0
+    while (top >> low_bits) > 255:
+        low_bits += 1
+    at = value >> low_bits
+    encode(rc, data, at, at + 1, (top >> low_bits) + 1)
+    if low_bits:
+        raw_bits(rc, data, value & ((1 << low_bits) - 1), low_bits)

@@ -1,0 +1,307 @@
+"""What CELT packets hold beside shapes, encoded (RFC 6716 sections 4.3.1 to 4.3.3 and 5.3).
+
+State `c` as in `celt_enc`. Energies are log2 in Q16. Mono frames of 20 ms, bands 0 to 16.
+"""
+
+import micropython
+from micropython import const
+
+from opus.rc import tell, tell_fraction
+from opus.rc_enc import bit_logp, encode, icdf, raw_bits
+
+_SIZE = const(3)  # of rc
+
+_TRANSIENT = const(4)
+_SPREAD = const(5)
+_INTRA = const(13)
+_TRIM = const(22)
+_ENERGY = const(32)
+_TARGET = const(74)
+_ERROR = const(116)
+_FOLLOWER = const(158)
+_WANTED = const(179)
+_CAP = const(256)
+_BOOST = const(277)
+_FINE = const(319)
+_PRIORITY = const(340)
+
+_BANDS = const(17)
+
+_T_MEANS = const(43)
+_T_ENERGY = const(68)
+_T_CAPS = const(635)
+_T_TRIM = const(1429)
+_T_SPREAD = const(1440)
+
+_ONE = const(65536)
+_LEAST = const(-1835008)  # -28
+
+
+@micropython.viper
+def laplace(rc: ptr32, data: ptr8, value: int, chance: int, decay: int) -> int:
+    """Encode a number whose frequencies fall by `decay` (Q14) a step; return what fits of it."""
+    low = 0
+    left = value if value >= 0 else 0 - value
+    if left:
+        low = chance
+        chance = ((32768 - 32 - chance) * (16384 - decay) >> 15) + 1
+        left -= 1
+        while chance > 1 and left > 0:
+            chance += chance
+            low += chance
+            chance = ((chance - 2) * decay >> 15) + 1
+            left -= 1
+        if left > 0:
+            most = ((32768 - low) >> 1) - 1
+            if left > most:
+                value += left - most if value < 0 else most - left
+                left = most
+            low += left + left
+        if value > 0:
+            low += chance
+    high = low + chance
+    if high > 32768:
+        high = 32768
+    encode(rc, data, low, high, 32768)
+    return value
+
+
+@micropython.viper
+def coarse(c: ptr32, rc: ptr32, data: ptr8, tables: ptr8):
+    """Encode the energies in steps of 6 dB (section 5.3.2); the frame has room for all of them."""
+    keep = 64
+    rest = 26214
+    row = _T_ENERGY + 6 * 42
+    if c[_INTRA]:
+        keep = 0
+        rest = 27853
+        row = _T_ENERGY + 7 * 42
+    drop = rc[_SIZE] << 13  # how far a band may fall in one frame
+    if drop > 16 * _ONE:
+        drop = 16 * _ONE
+    below = 0
+    band = 0
+    while band < _BANDS:
+        model = row + (band << 1)
+        target = c[_TARGET + band]
+        now = c[_ENERGY + band]
+        bound = now - drop
+        if bound < _LEAST:
+            bound = _LEAST
+        if now < -9 * _ONE:
+            now = -9 * _ONE
+        now = (now * keep >> 7) + below
+        step = (target - now + (_ONE >> 1)) >> 16
+        if step < 0 and target < bound:
+            step += (bound - target) >> 16
+            if step > 0:
+                step = 0
+        left = (rc[_SIZE] << 3) - int(tell(rc)) - 3 * (_BANDS - band)
+        if band and left < 30:
+            # no more than what leaves room for the rest
+            if left < 24 and step > 1:
+                step = 1
+            if left < 16 and step < -1:
+                step = -1
+        if step > 40:
+            step = 40
+        elif step < -40:
+            step = -40
+        step = int(laplace(rc, data, step, tables[model] << 7, tables[model + 1] << 6))
+        now += step << 16
+        if now > 28 * _ONE:
+            now = 28 * _ONE
+        elif now < _LEAST:
+            now = _LEAST
+        c[_ENERGY + band] = now
+        c[_ERROR + band] = target - now
+        below += step * rest * 2
+        band += 1
+
+
+@micropython.viper
+def flags(c: ptr32, rc: ptr32, data: ptr8, tables: ptr8):
+    """Encode that resolutions do not change (section 4.3.1), and the spread."""
+    transient = c[_TRANSIENT]
+    # bits are of changes from band to band; a transient's first says 1: as the blocks are
+    bit_logp(rc, data, transient, 2 if transient else 4)
+    band = 1
+    while band < _BANDS:
+        bit_logp(rc, data, 0, 4 if transient else 5)
+        band += 1
+    if transient:
+        bit_logp(rc, data, 0, 1)  # which of two tables; they differ here only
+    icdf(rc, data, tables, _T_SPREAD, c[_SPREAD], 5)
+
+
+@micropython.viper
+def middle(c: ptr32, at: int, n: int) -> int:
+    """Return the median of `n` energies, 3 or 5, from `at` on."""
+    place = 0
+    while place < n:
+        value = c[at + place]
+        below = 0
+        same = 0
+        other = 0
+        while other < n:
+            if c[at + other] < value:
+                below += 1
+            elif c[at + other] == value:
+                same += 1
+            other += 1
+        if below <= n >> 1 and below + same > n >> 1:
+            return value
+        place += 1
+    return 0
+
+
+@micropython.viper
+def weigh(c: ptr32, rc: ptr32, tables: ptr8):
+    """Decide which bands stand out and get more bits, and the tilt of the allocation.
+
+    A band stands out when its energy is above a curve that follows the others.
+    """
+    # up from the bottom, then down from the last rise
+    last = 0
+    now = c[_TARGET]
+    c[_FOLLOWER] = now
+    band = 1
+    while band < _BANDS:
+        value = c[_TARGET + band]
+        if value > c[_TARGET + band - 1] + (_ONE >> 1):
+            last = band
+        now += 98304
+        if now > value:
+            now = value
+        c[_FOLLOWER + band] = now
+        band += 1
+    band = last - 1
+    while band >= 0:
+        value = c[_FOLLOWER + band + 1] + 2 * _ONE
+        if value > c[_TARGET + band]:
+            value = c[_TARGET + band]
+        if value < c[_FOLLOWER + band]:
+            c[_FOLLOWER + band] = value
+        band -= 1
+    used = 0
+    limit = rc[_SIZE] * 2 // 3 << 6
+    band = 0
+    while band < _BANDS:
+        if band < 2:
+            value = int(middle(c, _TARGET, 3))
+        elif band > _BANDS - 3:
+            value = int(middle(c, _TARGET + _BANDS - 3, 3))
+        else:
+            value = int(middle(c, _TARGET + band - 2, 5))
+        value -= _ONE
+        now = c[_FOLLOWER + band]
+        if value > now:
+            now = value
+        # the noise of 16-bit samples
+        value = (band + 5) * (band + 5) * 406 - 6 * _ONE - 32768 - (tables[_T_MEANS + band] << 12)
+        if value > now:
+            now = value
+        now = c[_TARGET + band] - now
+        if now < 0:
+            now = 0
+        if c[_TRANSIENT] == 0:
+            now >>= 1
+        if band < 8:
+            now += now
+        elif band > 11:
+            now >>= 1
+        if now > 4 * _ONE:
+            now = 4 * _ONE
+        width = tables[band + 1] - tables[band] << 3
+        # in units of 6 bits, or of an eighth of a bit a coefficient in wide bands
+        steps = now * 8 >> 16 if width > 48 else (now >> 4) * width // 6 >> 12
+        quantum = width if width > 48 else 48
+        if used + steps * quantum > limit:
+            steps = (limit - used) // quantum
+        used += steps * quantum
+        c[_WANTED + band] = steps
+        band += 1
+    # the more energy lies in the low bands, the more bits go there
+    tilt = 0
+    band = 0
+    while band < _BANDS - 1:
+        tilt += (c[_TARGET + band] >> 8) * (2 + 2 * band - _BANDS)
+        band += 1
+    tilt = ((tilt // 16 << 8) + _ONE) // 6
+    if tilt > 2 * _ONE:
+        tilt = 2 * _ONE
+    elif tilt < -2 * _ONE:
+        tilt = -2 * _ONE
+    c[_TRIM] = (4 * _ONE - tilt + (_ONE >> 1)) >> 16
+
+
+@micropython.viper
+def boosts(c: ptr32, rc: ptr32, data: ptr8, tables: ptr8):
+    """Make the caps, and encode the boosts that are wanted and the trim (section 4.3.3)."""
+    total = rc[_SIZE] << 6
+    used = int(tell_fraction(rc))
+    logp = 6
+    band = 0
+    while band < _BANDS:
+        width = tables[band + 1] - tables[band] << 3
+        cap = (tables[_T_CAPS + 126 + band] + 64) * width >> 2
+        c[_CAP + band] = cap
+        quantum = width if width > 48 else 48
+        wanted = c[_WANTED + band]
+        boost = 0
+        chance = logp
+        while used + (chance << 3) < total and boost < cap:
+            bit = 1 if wanted > 0 else 0
+            bit_logp(rc, data, bit, chance)
+            used = int(tell_fraction(rc))
+            if bit == 0:
+                break
+            wanted -= 1
+            boost += quantum
+            total -= quantum
+            chance = 1
+        if boost > 0 and logp > 2:
+            logp -= 1
+        c[_BOOST + band] = boost
+        band += 1
+    if used + 48 <= total:
+        icdf(rc, data, tables, _T_TRIM, c[_TRIM], 7)
+    else:
+        c[_TRIM] = 5
+
+
+@micropython.viper
+def fine(c: ptr32, rc: ptr32, data: ptr8):
+    """Encode the finer steps of the energies (section 4.3.2.2)."""
+    total = rc[_SIZE] << 3
+    band = 0
+    while band < _BANDS:
+        steps = c[_FINE + band]
+        if steps > 0 and int(tell(rc)) + steps <= total:
+            value = (c[_ERROR + band] + 32768) >> (16 - steps)
+            if value < 0:
+                value = 0
+            elif value >> steps:
+                value = (1 << steps) - 1
+            raw_bits(rc, data, value, steps)
+            value = ((2 * value + 1) << 15 >> steps) - 32768
+            c[_ENERGY + band] += value
+            c[_ERROR + band] -= value
+        band += 1
+
+
+@micropython.viper
+def finest(c: ptr32, rc: ptr32, data: ptr8):
+    """Spend the bits that are left on the energies, after the shapes (section 4.3.2.2)."""
+    left = (rc[_SIZE] << 3) - int(tell(rc))
+    priority = 0
+    while priority < 2:
+        band = 0
+        while band < _BANDS and left > 0:
+            if c[_FINE + band] < 8 and c[_PRIORITY + band] == priority:
+                bit = 1 if c[_ERROR + band] >= 0 else 0
+                raw_bits(rc, data, bit, 1)
+                c[_ENERGY + band] += ((bit << 16) - 32768) >> (c[_FINE + band] + 1)
+                left -= 1
+            band += 1
+        priority += 1

@@ -1,0 +1,239 @@
+"""CELT analysis at 16 kHz (RFC 6716 section 5.3): from samples to energies and scaled bands.
+
+The signal side `m` is an array of int32 words: 12 points of the FFT, 16-23 last samples, 32-351
+samples and then the folded frame, 352-711 emphasised samples (Q6) with the overlap before them,
+712-1031 coefficients. State `c` as in `celt_enc`.
+
+At this rate the frame's 320 coefficients are those of 960 at 48 kHz that wideband codes.
+"""
+
+import micropython
+from micropython import const
+
+from opus.fft import inverse
+
+_TRANSIENT = const(4)
+_TARGET = const(74)
+_SHAPES = const(512)
+
+_HISTORY = const(16)
+_INPUT = const(32)
+_SIGNAL = const(352)
+_WORK = const(712)
+
+_FRAME = const(320)
+_OVERLAP = const(40)
+_BANDS = const(17)
+
+_T_MEANS = const(43)
+
+_ONE = const(65536)
+_SCALE = const(873066)  # log2 of what multiplies a coefficient, 160 * 2^6
+
+# 1 - 0.85 z^-1 at 48 kHz, as far as 16 kHz hold it, Q15
+_TAP0 = const(216)
+_TAP1 = const(-1038)
+_TAP2 = const(15066)
+_TAP3 = const(-10238)
+_TAP4 = const(1226)
+_TAP5 = const(-424)
+_TAP6 = const(142)
+
+
+@micropython.viper
+def emphasise(m: ptr32, pcm: ptr8, first: int) -> int:
+    """Take a frame of 16-bit samples from byte `first` on, lift its high tones (section 5.3.1).
+
+    Returns 0 if everything that the frame will hold is silent.
+    """
+    at = 0
+    while at < _OVERLAP:
+        m[_SIGNAL + at] = m[_SIGNAL + _FRAME + at]
+        at += 1
+    at = _INPUT
+    end = _INPUT + _FRAME
+    while at < end:
+        m[at] = pcm[first] | ((pcm[first + 1] ^ 0x80) - 0x80) << 8
+        first += 2
+        at += 1
+    x6 = m[_HISTORY]
+    x5 = m[_HISTORY + 1]
+    x4 = m[_HISTORY + 2]
+    x3 = m[_HISTORY + 3]
+    x2 = m[_HISTORY + 4]
+    x1 = m[_HISTORY + 5]
+    at = 0
+    while at < 6:
+        m[_HISTORY + at] = m[_INPUT + _FRAME - 6 + at]
+        at += 1
+    sound = 0
+    at = _INPUT
+    out = _SIGNAL + _OVERLAP
+    while at < end:
+        x0 = m[at]
+        y = x0 * _TAP0 + x1 * _TAP1 + x2 * _TAP2 + x3 * _TAP3
+        y = (x4 * _TAP4 + x5 * _TAP5 + x6 * _TAP6 + y + 256) >> 9
+        m[out] = y
+        sound |= y
+        x6 = x5
+        x5 = x4
+        x4 = x3
+        x3 = x2
+        x2 = x1
+        x1 = x0
+        at += 1
+        out += 1
+    at = 0
+    while at < _OVERLAP:
+        sound |= m[_SIGNAL + at]
+        at += 1
+    return sound
+
+
+@micropython.viper
+def fold(m: ptr32, window: ptr16, at: int, n: int):
+    """Fold the `n` samples from `at` on and the overlap that follows into `n` words (TDAC)."""
+    i = 0
+    p = _INPUT + n - 20
+    q = _INPUT + 19
+    end = at + n
+    while i < 20:
+        up = window[i]
+        down = window[39 - i]
+        a = m[at + i]
+        b = m[at + 39 - i]
+        m[p] = (
+            (a >> 15) * up
+            + ((a & 0x7FFF) * up >> 15)
+            - (b >> 15) * down
+            - ((b & 0x7FFF) * down >> 15)
+        )
+        a = m[end + i]
+        b = m[end + 39 - i]
+        m[q] = (
+            0
+            - (a >> 15) * down
+            - ((a & 0x7FFF) * down >> 15)
+            - (b >> 15) * up
+            - ((b & 0x7FFF) * up >> 15)
+        )
+        i += 1
+        p += 1
+        q -= 1
+    at += _OVERLAP
+    p = _INPUT + n - 21
+    while at < end:
+        m[p] = 0 - m[at]
+        at += 1
+        p -= 1
+
+
+@micropython.viper
+def transform(
+    c: ptr32,
+    m: ptr32,
+    window: ptr16,
+    order: ptr16,
+    turns: ptr32,
+    quarter: ptr16,
+    tables: ptr8,
+):
+    """Transform the frame (section 5.3.2): coefficients band by band, blocks in turn in a band."""
+    if c[_TRANSIENT] == 0:
+        fold(m, window, _SIGNAL, _FRAME)
+        inverse(m, order, turns, quarter, 0, _INPUT, 1, _WORK, _FRAME)
+        at = 0
+        while at < _FRAME:
+            c[_SHAPES + at] = m[_WORK + at]
+            at += 1
+        return
+    block = 0
+    while block < 8:
+        fold(m, window, _SIGNAL + block * _OVERLAP, _OVERLAP)
+        # plans of 160, 80 and 40 points come before that of 20
+        inverse(m, order, turns, quarter, 280, _INPUT, 1, _WORK, _OVERLAP)
+        band = 0
+        at = _WORK
+        while band < _BANDS:
+            low = tables[band]
+            width = tables[band + 1] - low
+            out = _SHAPES + low * 8 + block * width
+            end = out + width
+            while out < end:
+                c[out] = m[at] << 3
+                out += 1
+                at += 1
+            band += 1
+        block += 1
+
+
+@micropython.viper
+def log2(x: int) -> int:
+    """Return the logarithm of x, at least 1, in Q16."""
+    bits = 0
+    while x >> (bits + 1):
+        bits += 1
+    if bits > 14:
+        x >>= bits - 14
+    else:
+        x <<= 14 - bits
+    turn = 0
+    while turn < 12:
+        x = x * x >> 14
+        bits += bits
+        if x >> 15:
+            x >>= 1
+            bits += 1
+        turn += 1
+    return bits << 4
+
+
+@micropython.viper
+def measure(c: ptr32, tables: ptr8):
+    """Find the energies of the bands (section 5.3.2) and scale each to a norm of 2^14 to 2^15."""
+    band = 0
+    while band < _BANDS:
+        first = _SHAPES + (tables[band] << 3)
+        end = _SHAPES + (tables[band + 1] << 3)
+        at = first
+        top = 0
+        while at < end:
+            value = c[at]
+            top |= value if value >= 0 else 0 - value
+            at += 1
+        shift = -12
+        while top:
+            top >>= 1
+            shift += 1
+        energy = 0
+        at = first
+        if shift > 0:
+            half = 1 << (shift - 1)
+            while at < end:
+                value = (c[at] + half) >> shift
+                energy += value * value
+                at += 1
+        else:
+            while at < end:
+                value = c[at] << (0 - shift)
+                energy += value * value
+                at += 1
+        if energy == 0:
+            c[_TARGET + band] = -28 * _ONE
+        else:
+            level = (int(log2(energy)) >> 1) + (shift << 16)
+            c[_TARGET + band] = level - _SCALE - (tables[_T_MEANS + band] << 12)
+            while (energy >> 28) == 0:
+                energy <<= 2
+                shift -= 1
+            at = first
+            if shift > 0:
+                half = 1 << (shift - 1)
+                while at < end:
+                    c[at] = (c[at] + half) >> shift
+                    at += 1
+            else:
+                while at < end:
+                    c[at] <<= 0 - shift
+                    at += 1
+        band += 1
