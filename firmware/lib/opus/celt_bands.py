@@ -330,7 +330,7 @@ def vector(c: ptr32, rc: ptr32, data: ptr8, tables: ptr8, u: ptr32, n: int, k: i
 
     # which of them: section 4.1.5, here for numbers of 32 bits
     low_bits = 0
-    while int(top >> (low_bits + 8)) != 0:
+    while low_bits < 24 and int(top >> (low_bits + 8)) != 0:
         low_bits += 1
     parts = int(top >> low_bits) + 1
     at = int(decode(rc, parts))
@@ -724,15 +724,16 @@ def band(
         change += 1
     if blocks > 1 and low >= 0:
         shuffle(c, tables, low, width >> recombine, blocks << recombine, long, 0)
-    c[_STACK] = x
-    c[_STACK + _F_N] = n
-    c[_STACK + _F_BITS] = bits
-    c[_STACK + _F_BLOCKS] = blocks
-    c[_STACK + _F_LOW] = low
-    c[_STACK + _F_LM] = c[_LM]
-    c[_STACK + _F_GAIN] = gain
-    c[_STACK + _F_FILL] = fill
-    c[_STACK + _F_STAGE] = 0
+    f = _STACK
+    c[f] = x
+    c[f + _F_N] = n
+    c[f + _F_BITS] = bits
+    c[f + _F_BLOCKS] = blocks
+    c[f + _F_LOW] = low
+    c[f + _F_LM] = c[_LM]
+    c[f + _F_GAIN] = gain
+    c[f + _F_FILL] = fill
+    c[f + _F_STAGE] = 0
     mask = int(partition(c, rc, data, tables, u))
     if blocks > 1:
         shuffle(c, tables, x, width >> recombine, blocks << recombine, long, 1)

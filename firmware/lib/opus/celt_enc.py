@@ -8,7 +8,8 @@
 coded without the frame before, 19 bits kept for the anti-collapse flag, 22 trim, 27-29 a split,
 32 energies as the decoder has them (log2, Q16), 74 as they are, 116 errors, 158 curve below them,
 179 boosts that are wanted; 256 caps, 277 boosts, 298 bits, 319 fine bits, 340 priorities, 361-444
-allocation; 512 coefficients and then shapes, 832 pulses, 880 sizes, 928-977 stack.
+allocation; 512 coefficients and then shapes, 832 pulses, 880 sizes, 928-977 stack,
+978 where the rows of the table of vectors' numbers start.
 
 The signal's side is described in `celt_enc_signal`.
 """
@@ -36,7 +37,10 @@ _SPREAD = const(5)
 _INTRA = const(13)
 _ANTI = const(19)
 _ENERGY = const(32)
-_WORDS = const(984)
+_ROWS = const(978)
+_WORDS = const(993)
+
+_T_ROWS = const(1541)
 
 _POINTS = const(12)
 _SIGNAL_WORDS = const(1032)
@@ -72,6 +76,8 @@ class CeltEncoder:
         c[_CHANNELS] = 1
         c[_SPREAD] = 2
         c[_INTRA] = 1
+        for n in range(15):
+            c[_ROWS + n] = TABLES[_T_ROWS + 2 * n] | TABLES[_T_ROWS + 2 * n + 1] << 8
 
     def frame(self, pcm, first, data, size):
         """Encode 320 samples, low byte first, from byte `first` of `pcm` on.

@@ -29,6 +29,7 @@ _VECTOR = const(832)
 _SIZES = const(880)
 _TO_SIZES = const(48)  # from the pulses to the sizes of the same places
 _STACK = const(928)
+_ROWS = const(978)
 
 # a step of the walk
 _F_X = const(0)
@@ -48,22 +49,21 @@ _BANDS = const(17)
 _T_LOG_WIDTH = const(22)
 _T_COST_AT = const(803)
 _T_COSTS = const(1013)
-_T_ROWS = const(1541)
 
 
 @micropython.viper
-def angle_of(c: ptr32, x: int, n: int) -> int:
+def angle_of(c: ptr32, at: int, n: int) -> int:
     """Return the angle whose tangent is the second norm of `n` words over the first, in Q14."""
     first = 0
-    end = x + n
-    while x < end:
-        first += c[x] * c[x]
-        x += 1
+    end = at + n
+    while at < end:
+        first += c[at] * c[at]
+        at += 1
     second = 0
-    end = x + n
-    while x < end:
-        second += c[x] * c[x]
-        x += 1
+    end = at + n
+    while at < end:
+        second += c[at] * c[at]
+        at += 1
     a = first if first > second else second
     b = second if first > second else first
     if a == 0:
@@ -203,136 +203,152 @@ def spread(c: ptr32, x: int, n: int, blocks: int, pulses: int):
 
 
 @micropython.viper
-def search(c: ptr32, x: int, n: int, k: int):
-    """Find the vector of `k` pulses that is nearest in direction to `n` words (section 5.3.8).
+def search(c: ptr32, at: int, n: int, k: int):
+    """Find the vector of `k` pulses nearest in direction to `n` words from `at` on (5.3.8).
 
-    Pulses that surely belong to it first, then one by one where the cosine grows most.
+    Pulses that surely belong to it first, then one by one where the cosine grows most. Of places
+    without pulses only the largest competes.
     """
-    end = _SIZES + n
-    at = _SIZES
+    first = at
+    end = at + n
+    out = _SIZES
     total = 0
     while at < end:
-        value = c[x]
+        value = c[at]
         if value < 0:
             value = 0 - value
-        c[at] = value
+        c[out] = value
         total += value
+        out += 1
         at += 1
-        x += 1
-    x -= n
-    shift = 0
-    while total >> (15 + shift):
-        shift += 1
+    end = out
+    # sizes together from 2^14 up to 2^15
     at = _SIZES
     if total == 0:
         c[at] = 1
         total = 1
+    shift = 0
+    while total >> (15 + shift):
+        shift += 1
     if shift:
         while at < end:
             c[at] >>= shift
             at += 1
         total >>= shift
-    else:
+    elif total >> 14 == 0:
         while (total << shift) >> 14 == 0:
             shift += 1
         while at < end:
             c[at] <<= shift
             at += 1
         total <<= shift
-    share = (k << 22) // (total + 1)
-    out = _VECTOR
-    at = _SIZES
+    share = ((k << 22) + 3355443) // (total + 1)  # k + 0.8: no more than k in whole numbers
     product = 0
     energy = 0
     count = 0
+    at = _SIZES
     while at < end:
         pulses = c[at] * share >> 22
-        product += c[at] * pulses
-        energy += pulses * pulses
-        count += pulses
-        c[out] = pulses + pulses
-        out += 1
+        if pulses:
+            product += c[at] * pulses
+            energy += pulses * pulses
+            count += pulses
+        c[at - _TO_SIZES] = pulses + pulses
         at += 1
     fit = 0
     while count < k:
         while count >> fit:
             fit += 1
-        best = _SIZES
+        top = -1
+        top_at = 0
+        best = 0
         best_square = -1
         best_energy = 1
         at = _SIZES
         while at < end:
-            value = (product + c[at]) >> fit
-            square = value * value >> (fit + fit)
-            more = energy + c[at - _TO_SIZES] + 1
-            if square * best_energy > best_square * more:
-                best = at
-                best_square = square
-                best_energy = more
+            if c[at - _TO_SIZES] == 0:
+                if c[at] > top:
+                    top = c[at]
+                    top_at = at
+            else:
+                value = (product + c[at]) >> fit
+                value = value * value >> (fit + fit)
+                more = energy + c[at - _TO_SIZES] + 1
+                if value * best_energy > best_square * more:
+                    best = at
+                    best_square = value
+                    best_energy = more
             at += 1
+        value = (product + top) >> fit
+        value = value * value >> (fit + fit)
+        if top >= 0 and value * best_energy > best_square * (energy + 1):
+            best = top_at
+            best_energy = energy + 1
         product += c[best]
         energy = best_energy
         c[best - _TO_SIZES] += 2
         count += 1
+    at = first
+    end = first + n
     out = _VECTOR
-    end = x + n
-    while x < end:
-        value = c[out] >> 1
-        if c[x] < 0:
-            value = 0 - value
-        c[out] = value
+    while at < end:
+        value = c[out]
+        if value:
+            value >>= 1
+            if c[at] < 0:
+                value = 0 - value
+            c[out] = value
         out += 1
-        x += 1
+        at += 1
 
 
 @micropython.viper
-def vector(c: ptr32, rc: ptr32, data: ptr8, tables: ptr8, u: ptr32, n: int, k: int):
-    """Encode the vector of `k` pulses in `n` places (section 5.3.8.1); `u` as in `celt_bands`."""
-    at = _VECTOR + n - 1
-    value = c[at]
+def vector(c: ptr32, at: int, rc: ptr32, data: ptr8, u: ptr32, n: int, k: int):
+    """Encode the vector of `k` pulses in `n` places that ends before `at` (section 5.3.8.1).
+
+    `u` as in `celt_bands`.
+    """
     index = uint(0)
-    if value < 0:
-        index = uint(1)
-        value = 0 - value
-    count = value
-    places = 2
-    while places <= n:
+    places = 1
+    count = 0
+    while count == 0:
         at -= 1
-        low = places
-        high = count
-        if high < low:
-            low = count
-            high = places
-        index += uint(u[(tables[_T_ROWS + low * 2] | (tables[_T_ROWS + low * 2 + 1] << 8)) + high])
-        value = c[at]
-        if value < 0:
-            value = 0 - value
-            count += value
-            low = places
-            high = count + 1
-            if high < low:
-                low = high
-                high = places
-            row = tables[_T_ROWS + low * 2] | (tables[_T_ROWS + low * 2 + 1] << 8)
-            index += uint(u[row + high])
+        count = c[at]
+        places += 1
+    if count < 0:
+        count = 0 - count
+        if places == 2:
+            index = uint(1)
+        elif count + 1 < places - 1:
+            index = uint(u[c[_ROWS + count + 1] + places - 1])
         else:
+            index = uint(u[c[_ROWS + places - 1] + count + 1])
+    while places <= n:
+        if count < places:
+            index += uint(u[c[_ROWS + count] + places])
+        else:
+            index += uint(u[c[_ROWS + places] + count])
+        at -= 1
+        value = c[at]
+        if value > 0:
             count += value
+        elif value < 0:
+            count -= value
+            if count + 1 < places:
+                index += uint(u[c[_ROWS + count + 1] + places])
+            else:
+                index += uint(u[c[_ROWS + places] + count + 1])
         places += 1
     # the number of vectors, below 2^32
-    low = n
-    high = k
     if k < n:
-        low = k
-        high = n
-    row = tables[_T_ROWS + low * 2] | (tables[_T_ROWS + low * 2 + 1] << 8)
-    top = uint(u[row + high])
-    low = n
-    high = k + 1
-    if high < n:
-        low = high
-        high = n
-    row = tables[_T_ROWS + low * 2] | (tables[_T_ROWS + low * 2 + 1] << 8)
-    top += uint(u[row + high]) - uint(1)
+        top = uint(u[c[_ROWS + k] + n])
+    else:
+        top = uint(u[c[_ROWS + n] + k])
+    if k + 1 < n:
+        top += uint(u[c[_ROWS + k + 1] + n])
+    else:
+        top += uint(u[c[_ROWS + n] + k + 1])
+    top -= uint(1)
     low_bits = 0
     while top >> low_bits > uint(255):
         low_bits += 1
@@ -376,7 +392,7 @@ def leaf(c: ptr32, rc: ptr32, data: ptr8, tables: ptr8, u: ptr32, f: int):
         pulses = (8 + (low & 7)) << ((low >> 3) - 1)
     spread(c, c[f], n, c[f + _F_BLOCKS], pulses)
     search(c, c[f], n, pulses)
-    vector(c, rc, data, tables, u, n, pulses)
+    vector(c, _VECTOR + n, rc, data, u, n, pulses)
 
 
 @micropython.viper

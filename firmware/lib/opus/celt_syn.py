@@ -151,18 +151,20 @@ def denormalise(c: ptr32, m: ptr32, tables: ptr8):
                 total += 1 << level
             band += 1
         channel += 1
-    less = 22 + channels - 1
-    while total >> (less - 1):
+    less = 21 + channels
+    while total >> 21:
+        total >>= 1
         less += 1
-    while less > 22 + channels - 1 and total >> (less - 2) == 0:
-        less -= 1
     channel = 0
     while channel < channels:
         band = c[_START]
         while band < c[_END]:
             level = c[_ENERGY + channel * 21 + band] + (tables[_T_MEANS + band] << 12)
             factor = int(power(level & 0xFFFF))
-            shift = less - (level >> 16)
+            level >>= 16
+            if level > 24:
+                level = 24
+            shift = less - level
             at = tables[band] << lm
             end = tables[band + 1] << lm
             if end > count:
@@ -170,8 +172,6 @@ def denormalise(c: ptr32, m: ptr32, tables: ptr8):
             x = _SHAPES + channel * 960 + at
             at += _COEFFICIENTS
             end += _COEFFICIENTS
-            if shift < 1:
-                shift = 1
             if shift < 31:
                 half = 1 << (shift - 1)
                 while at < end:

@@ -365,5 +365,15 @@ def cross(old: ptr32, i: int, new: ptr32, j: int, out: ptr32, k: int, window: pt
     while at < count:
         weight = window[at] * window[at] >> 15
         a = old[i + at]
-        out[k + at] = a + ((new[j + at] - a) * weight >> 15)
+        b = new[j + at]
+        # what would be clamped later, must be now
+        if a > 32767:
+            a = 32767
+        elif a < -32768:
+            a = -32768
+        if b > 32767:
+            b = 32767
+        elif b < -32768:
+            b = -32768
+        out[k + at] = a + ((b - a) * weight >> 15)
         at += 1

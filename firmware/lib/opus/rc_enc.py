@@ -60,11 +60,12 @@ def put(rc: ptr32, data: ptr8, nine: int):
 def renormalise(rc: ptr32, data: ptr8):
     """Write bytes until the range is above 2^23 (section 5.1.1.1)."""
     span = rc[_RANGE]
+    low = rc[_LOW]
     while (span >> 23) == 0:
-        low = rc[_LOW]
         put(rc, data, low >> 23 & 511)
-        rc[_LOW] = (low & 0x7FFFFF) << 8
+        low = (low & 0x7FFFFF) << 8
         span = (span << 8) | 255
+    rc[_LOW] = low
     rc[_RANGE] = span
 
 
@@ -75,10 +76,12 @@ def bit_logp(rc: ptr32, data: ptr8, bit: int, logp: int):
     unit = ((span >> 1) + (span & 1)) >> (logp - 1)
     if bit:
         rc[_LOW] += span - unit + 1  # wrap
-        rc[_RANGE] = unit - 1
+        span = unit - 1
     else:
-        rc[_RANGE] = span - unit
-    renormalise(rc, data)
+        span -= unit
+    rc[_RANGE] = span
+    if (span >> 23) == 0:
+        renormalise(rc, data)
 
 
 @micropython.viper
@@ -90,10 +93,12 @@ def icdf(rc: ptr32, data: ptr8, tables: ptr8, offset: int, symbol: int, bits: in
     if symbol > 0:
         above = unit * tables[offset + symbol - 1]
         rc[_LOW] += span - above + 1  # wrap
-        rc[_RANGE] = above - below - 1
+        span = above - below - 1
     else:
-        rc[_RANGE] = span - below
-    renormalise(rc, data)
+        span -= below
+    rc[_RANGE] = span
+    if (span >> 23) == 0:
+        renormalise(rc, data)
 
 
 @micropython.viper
@@ -105,10 +110,12 @@ def encode(rc: ptr32, data: ptr8, low: int, high: int, total: int):
         unit += 1
     if low > 0:
         rc[_LOW] += span - unit * (total - low) + 1  # wrap
-        rc[_RANGE] = unit * (high - low) - 1
+        span = unit * (high - low) - 1
     else:
-        rc[_RANGE] = span - unit * (total - high)
-    renormalise(rc, data)
+        span -= unit * (total - high)
+    rc[_RANGE] = span
+    if (span >> 23) == 0:
+        renormalise(rc, data)
 
 
 @micropython.viper

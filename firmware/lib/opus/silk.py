@@ -13,7 +13,8 @@ The state is one array of int32 words that all modules named `silk_*` share:
 32-48 frequencies: all these are indices. 49 long-term scale (Q14), 50-53 gains (Q16), 54-57 lags,
 58-63 scratch, 64-83 long-term filters (Q14), 84-99 and 100-115 filters of both halves (Q12),
 116-131 frequencies (Q15), 132-147 those before, 148-163 filter's state (Q14),
-164-179 active filter or interpolated frequencies, 180-255 scratch, 256-335 concealment,
+164-179 active filter or interpolated frequencies, 180-200 concealment, 201-287 scratch,
+288-335 comfort noise and filter of concealment,
 336 excitation (Q14), 656 pulses, 976 history and frame, 1616 residual (Q15), 2256 filter's work,
 2592 comfort noise, 2912 sums of pulses, 2960 two last samples and frame for the output.
 """
@@ -46,7 +47,7 @@ _CODED = const(20)
 _PITCH = const(54)
 _STATE = const(148)
 _CNG_STATE = const(304)
-_PLC_GAIN = const(258)
+_PLC_GAIN = const(182)
 _SAMPLES = const(976)
 _OUT = const(2962)
 _WORDS = const(3282)

@@ -30,20 +30,20 @@ _LPC1 = const(100)
 _LAST_NLSF = const(132)
 _STATE = const(148)
 _ACTIVE = const(164)
-_PLC_KHZ = const(256)
-_PLC_PITCH = const(257)  # Q8
-_PLC_GAIN = const(258)  # of the last two subframes
-_PLC_LTP = const(262)
-_PLC_SCALE = const(267)
-_PLC_SEED = const(268)
-_PLC_NOISE = const(269)
-_PLC_ENERGY = const(270)
-_PLC_SHIFT = const(271)
-_PLC_LAST = const(272)
-_CNG_KHZ = const(273)
-_CNG_GAIN = const(274)
-_CNG_SEED = const(275)
-_SHIFT = const(276)
+_PLC_KHZ = const(180)
+_PLC_PITCH = const(181)  # Q8
+_PLC_GAIN = const(182)  # of the last two subframes
+_PLC_LTP = const(186)
+_PLC_SCALE = const(191)
+_PLC_SEED = const(192)
+_PLC_NOISE = const(193)
+_PLC_ENERGY = const(194)
+_PLC_SHIFT = const(195)
+_PLC_LAST = const(196)
+_CNG_KHZ = const(197)
+_CNG_GAIN = const(198)
+_CNG_SEED = const(199)
+_SHIFT = const(200)
 _CNG_NLSF = const(288)
 _CNG_STATE = const(304)
 _PLC_LPC = const(320)
@@ -58,7 +58,7 @@ _OUT = const(2962)
 
 @micropython.viper
 def energy(s: ptr32, at: int, count: int) -> int:
-    """Return the sum of squares of samples, shifted right; word 276 of `s` holds the shift."""
+    """Return the sum of squares of samples, shifted right; word 200 of `s` holds the shift."""
     shift = 0
     while count >> (shift + 1):
         shift += 1
