@@ -37,6 +37,7 @@ _SPREAD = const(5)
 _INTRA = const(13)
 _ANTI = const(19)
 _ENERGY = const(32)
+_SHAPES = const(512)
 _ROWS = const(978)
 _WORDS = const(993)
 
@@ -87,7 +88,7 @@ class CeltEncoder:
         c = self.state
         rc = self._rc
         start(rc, data, size)
-        sound = emphasise(self.signal, pcm, first)
+        sound = emphasise(pcm, first, self.signal)
         bit_logp(rc, data, 0 if sound else 1, 15)
         if sound:
             self._symbols(data)
@@ -102,7 +103,7 @@ class CeltEncoder:
         c = self.state
         rc = self._rc
         transform(c, self.signal, self._window, self._order, self._turns, self._quarter, TABLES)
-        measure(c, TABLES)
+        measure(c, _SHAPES, TABLES)
         weigh(c, rc, TABLES)
         bit_logp(rc, data, 0, 1)  # no post-filter
         bit_logp(rc, data, c[_TRANSIENT], 3)

@@ -9,7 +9,9 @@ from micropython import const
 from opus.rc import tell, tell_fraction
 from opus.rc_enc import bit_logp, encode, icdf, raw_bits
 
-_SIZE = const(3)  # of rc
+_FRONT = const(2)  # of rc
+_SIZE = const(3)
+_RAW = const(8)
 
 _TRANSIENT = const(4)
 _SPREAD = const(5)
@@ -96,8 +98,10 @@ def coarse(c: ptr32, rc: ptr32, data: ptr8, tables: ptr8):
             step += (bound - target) >> 16
             if step > 0:
                 step = 0
-        left = (rc[_SIZE] << 3) - int(tell(rc)) - 3 * (_BANDS - band)
+        # at least as many bits are left for other bands, most often by far
+        left = (rc[_SIZE] << 3) - (rc[_FRONT] << 3) + 23 - 3 * (_BANDS - band)
         if band and left < 30:
+            left = (rc[_SIZE] << 3) - int(tell(rc)) - 3 * (_BANDS - band)
             # no more than what leaves room for the rest
             if left < 24 and step > 1:
                 step = 1
@@ -253,7 +257,9 @@ def boosts(c: ptr32, rc: ptr32, data: ptr8, tables: ptr8):
         while used + (chance << 3) < total and boost < cap:
             bit = 1 if wanted > 0 else 0
             bit_logp(rc, data, bit, chance)
-            used = int(tell_fraction(rc))
+            used += (chance << 3) + 8  # no less than what was used
+            if used + 48 >= total:
+                used = int(tell_fraction(rc))
             if bit == 0:
                 break
             wanted -= 1
@@ -264,7 +270,7 @@ def boosts(c: ptr32, rc: ptr32, data: ptr8, tables: ptr8):
             logp -= 1
         c[_BOOST + band] = boost
         band += 1
-    if used + 48 <= total:
+    if int(tell_fraction(rc)) + 48 <= total:
         icdf(rc, data, tables, _T_TRIM, c[_TRIM], 7)
     else:
         c[_TRIM] = 5
@@ -277,7 +283,9 @@ def fine(c: ptr32, rc: ptr32, data: ptr8):
     band = 0
     while band < _BANDS:
         steps = c[_FINE + band]
-        if steps > 0 and int(tell(rc)) + steps <= total:
+        if steps > 0 and (
+            (rc[_FRONT] << 3) + rc[_RAW] - 23 + steps <= total or int(tell(rc)) + steps <= total
+        ):
             value = (c[_ERROR + band] + 32768) >> (16 - steps)
             if value < 0:
                 value = 0

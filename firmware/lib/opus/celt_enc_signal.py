@@ -1,7 +1,7 @@
 """CELT analysis at 16 kHz (RFC 6716 section 5.3): from samples to energies and scaled bands.
 
-The signal side `m` is an array of int32 words: 12 points of the FFT, 16-23 last samples, 32-351
-samples and then the folded frame, 352-711 emphasised samples (Q6) with the overlap before them,
+The signal side `m` is an array of int32 words: 12 points of the FFT, 16-19 last samples, 32-351 the
+folded frame, 352-711 emphasised samples (Q6) with the overlap before them,
 712-1031 coefficients. State `c` as in `celt_enc`.
 
 At this rate the frame's 320 coefficients are those of 960 at 48 kHz that wideband codes.
@@ -31,67 +31,69 @@ _ONE = const(65536)
 _SCALE = const(873066)  # log2 of what multiplies a coefficient, 160 * 2^6
 
 # 1 - 0.85 z^-1 at 48 kHz, as far as 16 kHz hold it, Q15
-_TAP0 = const(216)
-_TAP1 = const(-1038)
-_TAP2 = const(15066)
-_TAP3 = const(-10238)
-_TAP4 = const(1226)
-_TAP5 = const(-424)
-_TAP6 = const(142)
+_TAP0 = const(255)
+_TAP1 = const(-1260)
+_TAP2 = const(15093)
+_TAP3 = const(-9750)
+_TAP4 = const(616)
 
 
 @micropython.viper
-def emphasise(m: ptr32, pcm: ptr8, first: int) -> int:
+def emphasise(pcm: ptr8, first: int, m: ptr32) -> int:
     """Take a frame of 16-bit samples from byte `first` on, lift its high tones (section 5.3.1).
 
     Returns 0 if everything that the frame will hold is silent.
     """
-    at = 0
-    while at < _OVERLAP:
-        m[_SIGNAL + at] = m[_SIGNAL + _FRAME + at]
-        at += 1
-    at = _INPUT
-    end = _INPUT + _FRAME
-    while at < end:
-        m[at] = pcm[first] | ((pcm[first + 1] ^ 0x80) - 0x80) << 8
-        first += 2
-        at += 1
-    x6 = m[_HISTORY]
-    x5 = m[_HISTORY + 1]
-    x4 = m[_HISTORY + 2]
-    x3 = m[_HISTORY + 3]
-    x2 = m[_HISTORY + 4]
-    x1 = m[_HISTORY + 5]
-    at = 0
-    while at < 6:
-        m[_HISTORY + at] = m[_INPUT + _FRAME - 6 + at]
-        at += 1
     sound = 0
-    at = _INPUT
+    at = _SIGNAL
+    while at < _SIGNAL + _OVERLAP:
+        y = m[at + _FRAME]
+        m[at] = y
+        sound |= y
+        at += 1
+    x0 = m[_HISTORY]
+    x1 = m[_HISTORY + 1]
+    x2 = m[_HISTORY + 2]
+    x3 = m[_HISTORY + 3]
     out = _SIGNAL + _OVERLAP
-    while at < end:
-        x0 = m[at]
-        y = x0 * _TAP0 + x1 * _TAP1 + x2 * _TAP2 + x3 * _TAP3
-        y = (x4 * _TAP4 + x5 * _TAP5 + x6 * _TAP6 + y + 256) >> 9
+    end = out + _FRAME
+    while out < end:
+        x4 = pcm[first] | ((pcm[first + 1] ^ 0x80) - 0x80) << 8
+        y = x4 * _TAP0 + x0 * _TAP1 + x1 * _TAP2
+        y = (x2 * _TAP3 + x3 * _TAP4 + y + 256) >> 9
         m[out] = y
         sound |= y
-        x6 = x5
-        x5 = x4
-        x4 = x3
-        x3 = x2
-        x2 = x1
-        x1 = x0
-        at += 1
-        out += 1
-    at = 0
-    while at < _OVERLAP:
-        sound |= m[_SIGNAL + at]
-        at += 1
+        x3 = pcm[first + 2] | ((pcm[first + 3] ^ 0x80) - 0x80) << 8
+        y = x3 * _TAP0 + x4 * _TAP1 + x0 * _TAP2
+        y = (x1 * _TAP3 + x2 * _TAP4 + y + 256) >> 9
+        m[out + 1] = y
+        sound |= y
+        x2 = pcm[first + 4] | ((pcm[first + 5] ^ 0x80) - 0x80) << 8
+        y = x2 * _TAP0 + x3 * _TAP1 + x4 * _TAP2
+        y = (x0 * _TAP3 + x1 * _TAP4 + y + 256) >> 9
+        m[out + 2] = y
+        sound |= y
+        x1 = pcm[first + 6] | ((pcm[first + 7] ^ 0x80) - 0x80) << 8
+        y = x1 * _TAP0 + x2 * _TAP1 + x3 * _TAP2
+        y = (x4 * _TAP3 + x0 * _TAP4 + y + 256) >> 9
+        m[out + 3] = y
+        sound |= y
+        x0 = pcm[first + 8] | ((pcm[first + 9] ^ 0x80) - 0x80) << 8
+        y = x0 * _TAP0 + x1 * _TAP1 + x2 * _TAP2
+        y = (x3 * _TAP3 + x4 * _TAP4 + y + 256) >> 9
+        m[out + 4] = y
+        sound |= y
+        first += 10
+        out += 5
+    m[_HISTORY] = x0
+    m[_HISTORY + 1] = x1
+    m[_HISTORY + 2] = x2
+    m[_HISTORY + 3] = x3
     return sound
 
 
 @micropython.viper
-def fold(m: ptr32, window: ptr16, at: int, n: int):
+def fold(m: ptr32, at: int, window: ptr16, n: int):
     """Fold the `n` samples from `at` on and the overlap that follows into `n` words (TDAC)."""
     i = 0
     p = _INPUT + n - 20
@@ -140,7 +142,7 @@ def transform(
 ):
     """Transform the frame (section 5.3.2): coefficients band by band, blocks in turn in a band."""
     if c[_TRANSIENT] == 0:
-        fold(m, window, _SIGNAL, _FRAME)
+        fold(m, _SIGNAL, window, _FRAME)
         inverse(m, order, turns, quarter, 0, _INPUT, 1, _WORK, _FRAME)
         at = 0
         while at < _FRAME:
@@ -149,7 +151,7 @@ def transform(
         return
     block = 0
     while block < 8:
-        fold(m, window, _SIGNAL + block * _OVERLAP, _OVERLAP)
+        fold(m, _SIGNAL + block * _OVERLAP, window, _OVERLAP)
         # plans of 160, 80 and 40 points come before that of 20
         inverse(m, order, turns, quarter, 280, _INPUT, 1, _WORK, _OVERLAP)
         band = 0
@@ -189,17 +191,19 @@ def log2(x: int) -> int:
 
 
 @micropython.viper
-def measure(c: ptr32, tables: ptr8):
-    """Find the energies of the bands (section 5.3.2) and scale each to a norm of 2^14 to 2^15."""
+def measure(c: ptr32, at: int, tables: ptr8):
+    """Find the energies of the bands (section 5.3.2) and scale each to a norm of 2^14 to 2^15.
+
+    `at` is where the coefficients begin.
+    """
+    first = at
+    end = at
     band = 0
     while band < _BANDS:
-        first = _SHAPES + (tables[band] << 3)
-        end = _SHAPES + (tables[band + 1] << 3)
-        at = first
+        end += tables[band + 1] - tables[band] << 3
         top = 0
         while at < end:
-            value = c[at]
-            top |= value if value >= 0 else 0 - value
+            top |= c[at] ^ (c[at] >> 31)
             at += 1
         shift = -12
         while top:
@@ -236,4 +240,6 @@ def measure(c: ptr32, tables: ptr8):
                 while at < end:
                     c[at] <<= 0 - shift
                     at += 1
+        first = end
+        at = end
         band += 1

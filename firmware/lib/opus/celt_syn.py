@@ -151,7 +151,7 @@ def denormalise(c: ptr32, m: ptr32, tables: ptr8):
                 total += 1 << level
             band += 1
         channel += 1
-    less = 21 + channels
+    less = 20 + channels
     while total >> 21:
         total >>= 1
         less += 1
@@ -160,7 +160,7 @@ def denormalise(c: ptr32, m: ptr32, tables: ptr8):
         band = c[_START]
         while band < c[_END]:
             level = c[_ENERGY + channel * 21 + band] + (tables[_T_MEANS + band] << 12)
-            factor = int(power(level & 0xFFFF))
+            factor = (int(power(level & 0xFFFF)) + 1) >> 1
             level >>= 16
             if level > 24:
                 level = 24
