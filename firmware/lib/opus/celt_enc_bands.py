@@ -340,10 +340,7 @@ def vector(c: ptr32, at: int, rc: ptr32, data: ptr8, u: ptr32, n: int, k: int):
                 index += uint(u[c[_ROWS + places] + count + 1])
         places += 1
     # the number of vectors, below 2^32
-    if k < n:
-        top = uint(u[c[_ROWS + k] + n])
-    else:
-        top = uint(u[c[_ROWS + n] + k])
+    top = uint(u[c[_ROWS + k] + n]) if k < n else uint(u[c[_ROWS + n] + k])
     if k + 1 < n:
         top += uint(u[c[_ROWS + k + 1] + n])
     else:

@@ -254,12 +254,14 @@ def boosts(c: ptr32, rc: ptr32, data: ptr8, tables: ptr8):
         wanted = c[_WANTED + band]
         boost = 0
         chance = logp
-        while used + (chance << 3) < total and boost < cap:
-            bit = 1 if wanted > 0 else 0
-            bit_logp(rc, data, bit, chance)
-            used += (chance << 3) + 8  # no less than what was used
+        while boost < cap:
             if used + 48 >= total:
                 used = int(tell_fraction(rc))
+                if used + (chance << 3) >= total:
+                    break
+            bit = 1 if wanted > 0 else 0
+            bit_logp(rc, data, bit, chance)
+            used += (chance << 3) + 8  # no less than what is used
             if bit == 0:
                 break
             wanted -= 1

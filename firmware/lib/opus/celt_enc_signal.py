@@ -1,8 +1,8 @@
 """CELT analysis at 16 kHz (RFC 6716 section 5.3): from samples to energies and scaled bands.
 
-The signal side `m` is an array of int32 words: 12 points of the FFT, 16-19 last samples, 32-351 the
-folded frame, 352-711 emphasised samples (Q6) with the overlap before them,
-712-1031 coefficients. State `c` as in `celt_enc`.
+The signal side `m` is an array of int32 words: 12 points of the FFT, 16-19 last samples, 32-351
+the folded frame, 352-711 emphasised samples (Q6) with the overlap before them, 712-1031
+coefficients. State `c` as in `celt_enc`.
 
 At this rate the frame's 320 coefficients are those of 960 at 48 kHz that wideband codes.
 """
