@@ -242,19 +242,24 @@ def search(c: ptr32, at: int, n: int, k: int):
             c[at] <<= shift
             at += 1
         total <<= shift
-    share = ((k << 22) + 3355443) // (total + 1)  # k + 0.8: no more than k in whole numbers
-    product = 0
-    energy = 0
-    count = 0
-    at = _SIZES
-    while at < end:
-        pulses = c[at] * share >> 22
-        if pulses:
-            product += c[at] * pulses
-            energy += pulses * pulses
-            count += pulses
-        c[at - _TO_SIZES] = pulses + pulses
-        at += 1
+    # k times each share of the whole, rounded down a bit more than to the nearest; down if too many
+    share = (k << 22) // (total + 1)
+    half = 1677721  # 0.4
+    count = k + 1
+    while count > k:
+        product = 0
+        energy = 0
+        count = 0
+        at = _SIZES
+        while at < end:
+            pulses = (c[at] * share + half) >> 22
+            if pulses:
+                product += c[at] * pulses
+                energy += pulses * pulses
+                count += pulses
+            c[at - _TO_SIZES] = pulses + pulses
+            at += 1
+        half = 0
     fit = 0
     while count < k:
         while count >> fit:
