@@ -21,7 +21,7 @@ from micropython import const
 from opus.celt import vector_counts
 from opus.celt_enc_bands import shapes
 from opus.celt_enc_side import boosts, coarse, fine, finest, flags, weigh
-from opus.celt_enc_signal import emphasise, measure, transform
+from opus.celt_enc_signal import attack, emphasise, measure, transform
 from opus.celt_rates import QUARTER, WINDOWS
 from opus.celt_side import allocate
 from opus.celt_tables import TABLES
@@ -44,6 +44,7 @@ _WORDS = const(993)
 _T_ROWS = const(1541)
 
 _POINTS = const(12)
+_NEW = const(392)  # samples after the overlap
 _SIGNAL_WORDS = const(1032)
 
 
@@ -102,6 +103,7 @@ class CeltEncoder:
     def _symbols(self, data):
         c = self.state
         rc = self._rc
+        c[_TRANSIENT] = attack(self.signal, _NEW)
         transform(c, self.signal, self._window, self._order, self._turns, self._quarter, TABLES)
         measure(c, _SHAPES, TABLES)
         weigh(c, rc, TABLES)

@@ -242,7 +242,7 @@ def search(c: ptr32, at: int, n: int, k: int):
             c[at] <<= shift
             at += 1
         total <<= shift
-    # k times each share of the whole, rounded down a bit more than to the nearest; down if too many
+    # k times each share, rounded from 0.6 on up; when these are too many, always down
     share = (k << 22) // (total + 1)
     half = 1677721  # 0.4
     count = k + 1

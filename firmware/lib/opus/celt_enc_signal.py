@@ -1,7 +1,7 @@
 """CELT analysis at 16 kHz (RFC 6716 section 5.3): from samples to energies and scaled bands.
 
-The signal side `m` is an array of int32 words: 12 points of the FFT, 16-19 last samples, 32-351
-the folded frame, 352-711 emphasised samples (Q6) with the overlap before them, 712-1031
+The signal side `m` is an array of int32 words: 12 points of the FFT, 16-19 last samples, 20 level,
+32-351 the folded frame, 352-711 emphasised samples (Q6) with the overlap before them, 712-1031
 coefficients. State `c` as in `celt_enc`.
 
 At this rate the frame's 320 coefficients are those of 960 at 48 kHz that wideband codes.
@@ -17,6 +17,7 @@ _TARGET = const(74)
 _SHAPES = const(512)
 
 _HISTORY = const(16)
+_LEVEL = const(20)
 _INPUT = const(32)
 _SIGNAL = const(352)
 _WORK = const(712)
@@ -90,6 +91,29 @@ def emphasise(pcm: ptr8, first: int, m: ptr32) -> int:
     m[_HISTORY + 2] = x2
     m[_HISTORY + 3] = x3
     return sound
+
+
+@micropython.viper
+def attack(m: ptr32, at: int) -> int:
+    """Return 1 if the 320 samples from `at` on rise so fast that noise would be heard before it.
+
+    Blocks of 2.5 ms are compared with what came before each.
+    """
+    before = m[_LEVEL]
+    found = 0
+    last = at + _FRAME
+    while at < last:
+        level = 16  # about one step of 16 bits
+        end = at + _OVERLAP
+        while at < end:
+            value = m[at] >> 9
+            level += value * value
+            at += 1
+        if level >> 5 > before:
+            found = 1
+        before += (level - before) >> 1
+    m[_LEVEL] = before
+    return found
 
 
 @micropython.viper
