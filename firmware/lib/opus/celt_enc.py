@@ -4,12 +4,12 @@
 `celt_enc_*` share; up to 444 those that `celt_side.allocate` uses lie as in the decoder's `celt`:
 
 0 frame size (3), 1 first band (0), 2 band after the last (17), 3 channels (1), 4 transient,
-5 spread, 9 balance of bits, 10 bands with shapes, 11 bits left, 12 band, 13 whether energies are
+9 balance of bits, 10 bands with shapes, 11 bits left, 12 band, 13 whether energies are
 coded without the frame before, 19 bits kept for the anti-collapse flag, 22 trim, 27-29 a split,
 32 energies as the decoder has them (log2, Q16), 74 as they are, 116 errors, 158 curve below them,
 179 boosts that are wanted; 256 caps, 277 boosts, 298 bits, 319 fine bits, 340 priorities, 361-444
 allocation; 512 coefficients and then shapes, 832 pulses, 880 sizes, 928-977 stack,
-978 where the rows of the table of vectors' numbers start.
+978 where the rows of the table of vectors' numbers start, 993-1136 lists of the search.
 
 The signal's side is described in `celt_enc_signal`.
 """
@@ -33,13 +33,12 @@ _LM = const(0)
 _END = const(2)
 _CHANNELS = const(3)
 _TRANSIENT = const(4)
-_SPREAD = const(5)
 _INTRA = const(13)
 _ANTI = const(19)
 _ENERGY = const(32)
 _SHAPES = const(512)
 _ROWS = const(978)
-_WORDS = const(993)
+_WORDS = const(1137)
 
 _T_ROWS = const(1541)
 
@@ -76,7 +75,6 @@ class CeltEncoder:
         c[_LM] = 3
         c[_END] = 17
         c[_CHANNELS] = 1
-        c[_SPREAD] = 2
         c[_INTRA] = 1
         for n in range(15):
             c[_ROWS + n] = TABLES[_T_ROWS + 2 * n] | TABLES[_T_ROWS + 2 * n + 1] << 8

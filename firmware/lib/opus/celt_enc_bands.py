@@ -7,14 +7,13 @@ again, so neither folding nor the gains of the halves are needed here.
 import micropython
 from micropython import const
 
-from opus.celt_bands import cosine, log_tangent, rotate
+from opus.celt_bands import cosine, log_tangent
 from opus.rc import tell_fraction
 from opus.rc_enc import encode, raw_bits, uniform
 
 _SIZE = const(3)  # of rc
 
 _TRANSIENT = const(4)
-_SPREAD = const(5)
 _BALANCE = const(9)
 _CODED = const(10)
 _LEFT = const(11)
@@ -30,6 +29,9 @@ _SIZES = const(880)
 _TO_SIZES = const(48)  # from the pulses to the sizes of the same places
 _STACK = const(928)
 _ROWS = const(978)
+_FILLED = const(993)  # places with pulses
+_EMPTY = const(1041)  # sizes of places without
+_TO_PLACES = const(48)  # from these to the places
 
 # a step of the walk
 _F_X = const(0)
@@ -171,43 +173,11 @@ def theta(
 
 
 @micropython.viper
-def spread(c: ptr32, x: int, n: int, blocks: int, pulses: int):
-    """Spread what few pulses will be (section 4.3.4.3); the decoder undoes it."""
-    kind = c[_SPREAD]
-    if 2 * pulses >= n or kind == 0:
-        return
-    factor = 20 - 5 * kind
-    gain = (n << 15) // (n + factor * pulses)
-    angle = gain * gain >> 15  # half of it times pi / 2
-    y = angle * 25736 >> 15  # radians in Q15: pi / 4
-    square = y * y >> 15
-    cos = 1365 - (square * 45 >> 15)
-    cos = 16384 - (square * cos >> 15)
-    cos = (32768 - (square * cos >> 15) + 1) >> 1
-    sin = 273 - (square * 6 >> 15)
-    sin = 5461 - (square * sin >> 15)
-    sin = (y - (y * (square * sin >> 15) >> 15) + 1) >> 1
-    stride = 0
-    if n >= 8 * blocks:
-        stride = 1
-        while (stride * stride + stride) * blocks + (blocks >> 2) < n:
-            stride += 1
-    n = n // blocks
-    block = 0
-    while block < blocks:
-        rotate(c, x, n, 1, cos, 0 - sin)
-        if stride:
-            rotate(c, x, n, stride, sin, 0 - cos)
-        x += n
-        block += 1
-
-
-@micropython.viper
 def search(c: ptr32, at: int, n: int, k: int):
     """Find the vector of `k` pulses nearest in direction to `n` words from `at` on (5.3.8).
 
     Pulses that surely belong to it first, then one by one where the cosine grows most. Of places
-    without pulses only the largest competes.
+    without pulses only the largest competes, and none that is below the mean.
     """
     first = at
     end = at + n
@@ -227,68 +197,86 @@ def search(c: ptr32, at: int, n: int, k: int):
     if total == 0:
         c[at] = 1
         total = 1
-    shift = 0
-    while total >> (15 + shift):
-        shift += 1
-    if shift:
-        while at < end:
-            c[at] >>= shift
-            at += 1
-        total >>= shift
-    elif total >> 14 == 0:
+    if total >> 14 == 0:
+        shift = 0
         while (total << shift) >> 14 == 0:
             shift += 1
         while at < end:
             c[at] <<= shift
             at += 1
         total <<= shift
+    shift = 0
+    while total >> (15 + shift):
+        shift += 1
+    total >>= shift
     # k times each share, rounded from 0.6 on up; when these are too many, always down
     share = (k << 22) // (total + 1)
-    half = 1677721  # 0.4
+    least = 838861  # a fifth of a pulse, or the mean of small ones
+    if least > share * (total // n):
+        least = share * (total // n)
+    half = 1677721
     count = k + 1
     while count > k:
         product = 0
         energy = 0
         count = 0
+        filled = _FILLED
+        empty = _EMPTY
         at = _SIZES
         while at < end:
-            pulses = (c[at] * share + half) >> 22
+            value = c[at] >> shift
+            c[at] = value
+            value = value * share
+            pulses = (value + half) >> 22
             if pulses:
                 product += c[at] * pulses
                 energy += pulses * pulses
                 count += pulses
+                c[filled] = at
+                filled += 1
+            elif value >= least:
+                c[empty] = c[at]
+                c[empty + _TO_PLACES] = at
+                empty += 1
             c[at - _TO_SIZES] = pulses + pulses
             at += 1
         half = 0
+        shift = 0
     fit = 0
     while count < k:
         while count >> fit:
             fit += 1
         top = -1
         top_at = 0
+        at = _EMPTY
+        while at < empty:
+            if c[at] > top:
+                top = c[at]
+                top_at = at
+            at += 1
         best = 0
         best_square = -1
         best_energy = 1
-        at = _SIZES
-        while at < end:
-            if c[at - _TO_SIZES] == 0:
-                if c[at] > top:
-                    top = c[at]
-                    top_at = at
-            else:
-                value = (product + c[at]) >> fit
-                value = value * value >> (fit + fit)
-                more = energy + c[at - _TO_SIZES] + 1
-                if value * best_energy > best_square * more:
-                    best = at
-                    best_square = value
-                    best_energy = more
+        at = _FILLED
+        while at < filled:
+            place = c[at]
+            value = (product + c[place]) >> fit
+            value = value * value >> (fit + fit)
+            more = energy + c[place - _TO_SIZES] + 1
+            if value * best_energy > best_square * more:
+                best = place
+                best_square = value
+                best_energy = more
             at += 1
-        value = (product + top) >> fit
-        value = value * value >> (fit + fit)
-        if top >= 0 and value * best_energy > best_square * (energy + 1):
-            best = top_at
-            best_energy = energy + 1
+        if top >= 0:
+            value = (product + top) >> fit
+            value = value * value >> (fit + fit)
+            if value * best_energy > best_square * (energy + 1):
+                best = c[top_at + _TO_PLACES]
+                best_energy = energy + 1
+                c[top_at] = -1
+                c[filled] = best
+                filled += 1
         product += c[best]
         energy = best_energy
         c[best - _TO_SIZES] += 2
@@ -392,7 +380,6 @@ def leaf(c: ptr32, rc: ptr32, data: ptr8, tables: ptr8, u: ptr32, f: int):
     pulses = low
     if low >= 8:
         pulses = (8 + (low & 7)) << ((low >> 3) - 1)
-    spread(c, c[f], n, c[f + _F_BLOCKS], pulses)
     search(c, c[f], n, pulses)
     vector(c, _VECTOR + n, rc, data, u, n, pulses)
 

@@ -14,7 +14,6 @@ _SIZE = const(3)
 _RAW = const(8)
 
 _TRANSIENT = const(4)
-_SPREAD = const(5)
 _INTRA = const(13)
 _TRIM = const(22)
 _ENERGY = const(32)
@@ -125,7 +124,7 @@ def coarse(c: ptr32, rc: ptr32, data: ptr8, tables: ptr8):
 
 @micropython.viper
 def flags(c: ptr32, rc: ptr32, data: ptr8, tables: ptr8):
-    """Encode that resolutions do not change (section 4.3.1), and the spread."""
+    """Encode that resolutions do not change (section 4.3.1) and pulses are not spread."""
     transient = c[_TRANSIENT]
     # bits are of changes from band to band; a transient's first says 1: as the blocks are
     bit_logp(rc, data, transient, 2 if transient else 4)
@@ -135,7 +134,7 @@ def flags(c: ptr32, rc: ptr32, data: ptr8, tables: ptr8):
         band += 1
     if transient:
         bit_logp(rc, data, 0, 1)  # which of two tables; they differ here only
-    icdf(rc, data, tables, _T_SPREAD, c[_SPREAD], 5)
+    icdf(rc, data, tables, _T_SPREAD, 0, 5)
 
 
 @micropython.viper

@@ -62,7 +62,11 @@ def renormalise(rc: ptr32, data: ptr8):
     span = rc[_RANGE]
     low = rc[_LOW]
     while (span >> 23) == 0:
-        put(rc, data, low >> 23 & 511)
+        if low >= 0:
+            data[rc[_FRONT] - 4] = low >> 23
+            rc[_FRONT] += 1
+        else:
+            put(rc, data, low >> 23 & 511)
         low = (low & 0x7FFFFF) << 8
         span = (span << 8) | 255
     rc[_LOW] = low
