@@ -27,7 +27,7 @@ from opus.celt_side import allocate
 from opus.celt_tables import TABLES
 from opus.fft import plan
 from opus.rc import WORDS
-from opus.rc_enc import bit_logp, finish, raw_bits, start
+from opus.rc_enc import apart, bit_logp, finish, fork, raw_bits, start
 
 _LM = const(0)
 _END = const(2)
@@ -59,8 +59,6 @@ class CeltEncoder:
         self._window = array("H", WINDOWS[3])
         self._quarter = array("H", QUARTER)
         self._order, self._turns = plan(160, self._quarter)
-        #: Range after the last frame, as decoders report it.
-        self.final_range = 0
         self.reset()
 
     def reset(self):
@@ -79,6 +77,11 @@ class CeltEncoder:
         for n in range(15):
             c[_ROWS + n] = TABLES[_T_ROWS + 2 * n] | TABLES[_T_ROWS + 2 * n + 1] << 8
 
+    @property
+    def final_range(self):
+        """Range after the last frame, as decoders report it."""
+        return self._rc[0] + 1
+
     def frame(self, pcm, first, data, size):
         """Encode 320 samples, low byte first, from byte `first` of `pcm` on.
 
@@ -95,7 +98,6 @@ class CeltEncoder:
             for band in range(17):
                 c[_ENERGY + band] = -28 * 65536
             c[_INTRA] = 1
-        self.final_range = rc[0] + 1
         finish(rc, data)
 
     def _symbols(self, data):
@@ -122,13 +124,9 @@ class CeltEncoder:
     def _allocate(self, data):
         """Divide the bits as the decoder will: by its code, which reads that no band is skipped.
 
-        Of a value of 0 each bit is 1, and the range is what encoding it gives.
+        Its value is 0, of which each bit is 1; the range changes as when that is encoded.
         """
-        rc = self._rc
-        trial = self._trial
-        for index in range(WORDS):
-            trial[index] = rc[index]
-        trial[1] = 0
-        allocate(self.state, trial, data, TABLES)
-        if trial[0] != rc[0] or trial[2] != rc[2]:
-            bit_logp(rc, data, 1, 1)
+        fork(self._rc, self._trial)
+        allocate(self.state, self._trial, data, TABLES)
+        if apart(self._rc, self._trial):
+            bit_logp(self._rc, data, 1, 1)

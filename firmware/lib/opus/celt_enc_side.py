@@ -138,24 +138,45 @@ def flags(c: ptr32, rc: ptr32, data: ptr8, tables: ptr8):
 
 
 @micropython.viper
-def middle(c: ptr32, at: int, n: int) -> int:
-    """Return the median of `n` energies, 3 or 5, from `at` on."""
-    place = 0
-    while place < n:
-        value = c[at + place]
-        below = 0
-        same = 0
-        other = 0
-        while other < n:
-            if c[at + other] < value:
-                below += 1
-            elif c[at + other] == value:
-                same += 1
-            other += 1
-        if below <= n >> 1 and below + same > n >> 1:
-            return value
-        place += 1
-    return 0
+def middle(c: ptr32, at: int) -> int:
+    """Return the median of the five energies from `at` on."""
+    a = c[at]
+    b = c[at + 1]
+    if a > b:
+        a = b
+        b = c[at]
+    x = c[at + 2]
+    y = c[at + 3]
+    if x > y:
+        x = y
+        y = c[at + 2]
+    if x < a:
+        x = a  # the smaller ones meet here; the smallest of four goes
+        a = b
+        b = y
+        y = a
+    z = c[at + 4]
+    if b > z:
+        a = b
+        b = z
+        z = a
+    if b < x:
+        return z if z < x else x
+    return b if b < y else y
+
+
+@micropython.viper
+def middle_of_three(c: ptr32, at: int) -> int:
+    """Return the median of the three energies from `at` on."""
+    low = c[at]
+    high = c[at + 1]
+    if low > high:
+        low = high
+        high = c[at]
+    now = c[at + 2]
+    if now < low:
+        return low
+    return now if now < high else high
 
 
 @micropython.viper
@@ -186,16 +207,20 @@ def weigh(c: ptr32, rc: ptr32, tables: ptr8):
         if value < c[_FOLLOWER + band]:
             c[_FOLLOWER + band] = value
         band -= 1
+    usual = 0
     used = 0
     limit = rc[_SIZE] * 2 // 3 << 6
     band = 0
     while band < _BANDS:
-        if band < 2:
-            value = int(middle(c, _TARGET, 3))
-        elif band > _BANDS - 3:
-            value = int(middle(c, _TARGET + _BANDS - 3, 3))
+        if band == 0:
+            value = int(middle_of_three(c, _TARGET))
+        elif band == _BANDS - 2:
+            value = int(middle_of_three(c, _TARGET + _BANDS - 3))
+        elif band > 1 and band < _BANDS - 2:
+            value = int(middle(c, _TARGET + band - 2))
         else:
-            value = int(middle(c, _TARGET + band - 2, 5))
+            value = usual  # at the edges two bands have the same neighbours
+        usual = value
         value -= _ONE
         now = c[_FOLLOWER + band]
         if value > now:

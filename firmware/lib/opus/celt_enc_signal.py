@@ -195,23 +195,17 @@ def transform(
 
 @micropython.viper
 def log2(x: int) -> int:
-    """Return the logarithm of x, at least 1, in Q16."""
+    """Return the logarithm of x, at least 1, in Q16; wrong by 10 at most."""
     bits = 0
     while x >> (bits + 1):
         bits += 1
-    if bits > 14:
-        x >>= bits - 14
-    else:
-        x <<= 14 - bits
-    turn = 0
-    while turn < 12:
-        x = x * x >> 14
-        bits += bits
-        if x >> 15:
-            x >>= 1
-            bits += 1
-        turn += 1
-    return bits << 4
+    # the rest, Q15, below 1
+    x = x >> (bits - 15) if bits > 15 else x << (15 - bits)
+    x -= 32768
+    y = 10672 - (x * 2779 >> 15)
+    y = (x * y >> 15) - 22282
+    y = 47155 + (x * y >> 15)
+    return (bits << 16) + (x * y >> 14)
 
 
 @micropython.viper

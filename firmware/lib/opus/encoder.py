@@ -1,5 +1,6 @@
 """The encoder of Opus packets (RFC 6716 section 5): CELT wideband, 16 kHz mono; see `Encoder`."""
 
+import micropython
 from micropython import const
 
 from opus.celt_enc import CeltEncoder
@@ -35,6 +36,7 @@ class Encoder:
         #: Samples that `begin` wants.
         self.samples = self._frames * _FRAME
         self._celt = CeltEncoder()
+        self._data = bytearray(self._size)
         self._pcm = None
         self._frame = 0
 
@@ -56,13 +58,18 @@ class Encoder:
         self._frame = 0
 
     def step(self, out):
-        """Encode the next 20 ms into `out`; return the packet's bytes, 0 while there is more."""
+        """Encode the next 20 ms into `out`; return the packet's bytes, 0 while there is more.
+
+        Raises ValueError when `out` is too small.
+        """
         if self._pcm is None:
             return 0
+        if len(out) < self.packet_size:
+            raise ValueError("opus packet needs a larger buffer")
         index = self._frame
         size = self._size
-        at = self._head + index * size
-        self._celt.frame(self._pcm, index * _BYTES, memoryview(out)[at : at + size], size)
+        self._celt.frame(self._pcm, index * _BYTES, self._data, size)
+        copy(self._data, out, self._head + index * size, size)
         self._frame = index + 1
         if index + 1 < self._frames:
             return 0
@@ -72,3 +79,12 @@ class Encoder:
             out[0] = _TOC_20_MS | _SEVERAL
             out[1] = self._frames  # of one size, no padding (section 3.2.5)
         return self.packet_size
+
+
+@micropython.viper
+def copy(source: ptr8, out: ptr8, at: int, count: int):
+    """Copy `count` bytes to `at`."""
+    place = 0
+    while place < count:
+        out[at + place] = source[place]
+        place += 1

@@ -177,3 +177,21 @@ def uniform(rc: ptr32, data: ptr8, value: int, total: int):
     encode(rc, data, at, at + 1, (top >> low_bits) + 1)
     if low_bits:
         raw_bits(rc, data, value & ((1 << low_bits) - 1), low_bits)
+
+
+@micropython.viper
+def fork(rc: ptr32, other: ptr32):
+    """Make `other` the state of a decoder that has read what `rc` wrote, and reads only ones."""
+    at = 0
+    while at < 10:
+        other[at] = rc[at]
+        at += 1
+    other[_LOW] = 0
+
+
+@micropython.viper
+def apart(rc: ptr32, other: ptr32) -> int:
+    """Return whether `other` has read a bit since `fork`."""
+    if rc[_RANGE] == other[_RANGE] and rc[_FRONT] == other[_FRONT]:
+        return 0
+    return 1
