@@ -8,7 +8,7 @@ its own in `c`, because calls are dear.
 import micropython
 from micropython import const
 
-from opus.rc import bit_logp, decode, raw_bits, renormalise, tell_fraction, uniform, update
+from opus.rc import bit_logp, decode, raw_bits, tell_fraction, uniform, update
 
 _RANGE = const(0)  # of rc
 _VALUE = const(1)

@@ -8,7 +8,17 @@ from array import array
 import micropython
 from micropython import const
 
-from opus.packet import CELT, HYBRID, SILK, duration, end_band, mode, parse, silk_khz
+from opus.packet import (
+    CELT,
+    HYBRID,
+    SILK,
+    PacketError,  # noqa: F401  begin raises it
+    duration,
+    end_band,
+    mode,
+    parse,
+    silk_khz,
+)
 from opus.rc import WORDS, bit_logp, start, tell, uniform
 
 _RATES = (8000, 12000, 16000, 24000, 48000)

@@ -57,8 +57,8 @@ class Encoder:
 
     def __init__(self, rate=48000, channels=1, application=AUDIO, **settings):
         error = ctypes.c_int()
-        self.rate, self.channels = rate, channels
         self._opus = library()
+        self.rate, self.channels = rate, channels
         self._state = ctypes.c_void_p(
             self._opus.opus_encoder_create(rate, channels, application, ctypes.byref(error))
         )
