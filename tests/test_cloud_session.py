@@ -344,10 +344,12 @@ class StalledDevice:
 
 
 async def stalled_in_a_reply(cloud, device):
-    """Begin a session and a reply that is longer than TCP takes; return the turn's id."""
+    """Begin a session and a reply that fills what TCP keeps; return the turn's id."""
     device.say(**START)
     device.frame(2, FRAME)
     await cloud.wait_for("output_text")
+    for _ in range(20_000):  # frames enough for any buffer of the kernel's
+        await asyncio.sleep(0)
     return cloud.seen("turn_new")[0]["turn_id"]
 
 
@@ -356,8 +358,8 @@ def test_a_turn_is_cancelled_at_once_while_the_device_does_not_read():
         async with StalledDevice(cloud) as device:
             turn_id = await stalled_in_a_reply(cloud, device)
             # The answers to these wait behind the audio, and must not keep the cloud from reading.
-            for _ in range(50):
-                device.frame(9, b"ping")
+            for _ in range(1000):
+                device.frame(9, bytes(125))
             device.say("turn_terminate", turn_id=turn_id, reason="key_click")
             await asyncio.wait_for(cloud.wait_for("turn_terminate"), 1)
             assert cloud.seen("turn_done") == []
