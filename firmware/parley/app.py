@@ -1,4 +1,4 @@
-"""App: the composition root. It builds every part, gives the buttons their meaning, and keeps the parts going.
+"""App: the composition root. It builds the parts, keeps them going, and gives the buttons meaning.
 
 `App(settings, board).run()` never ends by itself; `stop()` ends the conversation and then `run()`.
 """
@@ -203,7 +203,7 @@ class App:
 
 
 def _verifying(ca_file):
-    """Return a TLS context that trusts the CA in `ca_file` and nothing else; kept, parsing is slow."""
+    """Return a TLS context that trusts the CA in `ca_file` and nothing else."""
     context = tls.SSLContext(tls.PROTOCOL_TLS_CLIENT)
     context.verify_mode = tls.CERT_REQUIRED
     with open(ca_file, "rb") as file:

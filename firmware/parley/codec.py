@@ -1,12 +1,12 @@
 """Codecs between packets and rings, chosen by name. `pcm`: the packet is the samples.
 
-A decoder is the sink of the link: `view(limit)` is where the next bytes of the packet go (empty: no
-room yet), `commit(count)` takes them, `end()` marks the packet's end, `clear()` forgets.
+A decoder is the sink of the link: `view(limit)` is where the next bytes of the packet go (empty:
+no room yet), `commit(count)` takes them, `end()` marks the packet's end, `clear()` forgets.
 """
 
 
 class PcmDecoder:
-    """Bytes go straight into the ring: a packet's end means nothing, half a sample waits for its other."""
+    """Bytes go straight into the ring; half a sample waits for the other half."""
 
     def __init__(self, ring):
         self._ring = ring

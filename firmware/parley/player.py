@@ -1,8 +1,9 @@
 """Player: plays what is in the downlink ring and says when the last sample has been heard.
 
-It begins when `prebuffer_ms` of sound are there, or that long after the first byte, or at once when
-`finish()` has said that no more will come. It knows no turn: `finish()` marks the end of what is to be
-played, `on_drained()` answers it; `interrupt()` drops everything and is never answered.
+It begins when `prebuffer_ms` of sound are there, or that long after the first byte, or at once
+when `finish()` has said that no more will come. It knows no turn: `finish()` marks the end of
+what is to be played, `on_drained()` answers it; `interrupt()` drops everything and is never
+answered.
 """
 
 import time

@@ -1,10 +1,10 @@
 """Session: the only owner of the conversation's state. It decides; it never touches a sample.
 
-What others tell it: the person (`wake`, `leave`, `interrupt`), the link (`opened`, `received`, `sounded`,
-`ended`), the microphone (`voice`), the player (`drained`). Each is a plain function that runs to its
-end, so events are handled one after another and a gate that moves has moved before the next frame is
-read. `await run()` watches the one limit that is running. `on_change()` follows every change; what a
-display needs is in the attributes.
+What others tell it: the person (`wake`, `leave`, `interrupt`), the link (`opened`, `received`,
+`sounded`, `ended`), the microphone (`voice`), the player (`drained`). Each is a plain function
+that runs to its end, so events are handled one after another and a gate that moves has moved
+before the next frame is read. `await run()` watches the one limit that is running. `on_change()`
+follows every change; what a display needs is in the attributes.
 
 Rules by number are those of 'The device's Session' in ai-session-ws/1.
 """
@@ -213,7 +213,7 @@ class Session:
         self._limit = _NONE
         if limit == _REPLY and self.state == states.SPEAKING and self._player.busy:
             self._await_reply()  # there is sound left: the limit is for silence
-        elif limit == _ACCEPT or limit == _REPLY:
+        elif limit in (_ACCEPT, _REPLY):
             self._fail(errors.TIMEOUT, "", "server_message_timeout")
         elif limit == _GREETING:
             self._open_window()

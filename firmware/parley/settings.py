@@ -1,8 +1,8 @@
 """Settings: each with its type, default, range and meaning; kept as JSON on the device.
 
-`load(path)` gives a `Settings` with an attribute for each; what can't be used gets its default and one
-line in `problems`. `save(path)` writes a new file and renames it: the old one or the new one is there,
-never a mixture.
+`load(path)` gives a `Settings` with an attribute for each; what can't be used gets its default
+and one line in `problems`. `save(path)` writes a new file and renames it: the old one or the new
+one is there, never a mixture.
 """
 
 import json
@@ -114,7 +114,7 @@ class Settings:
 
 
 def check(name, value):
-    """Return None, or one line that says what is wrong with `value` for `name`; secrets stay out."""
+    """Return None, or one line that says what is wrong with `value`; secrets stay out."""
     if name not in TABLE:
         return "setting %s: unknown" % name
     default, low, high, secret, _ = TABLE[name]
@@ -132,7 +132,7 @@ def check(name, value):
 
 
 def parse(name, text):
-    """Turn a command line's text into the setting's type; ValueError with one line if it can't be."""
+    """Turn a command line's text into the setting's type; ValueError with one line."""
     if name not in TABLE:
         raise ValueError("setting %s: unknown" % name)
     if isinstance(TABLE[name][0], str):
@@ -156,7 +156,7 @@ def mask(name, value):
 
 
 def load(path):
-    """Read `path`. A file that can't be used is kept aside as `path`.bad and named in `problems`."""
+    """Read `path`; a file that can't be used is kept as `path`.bad and named in `problems`."""
     try:
         with open(path, "rb") as file:
             raw = file.read()

@@ -14,7 +14,7 @@ _CONNECTING = (16, 0, 16)
 
 
 def line(session):
-    """What the display shows: the footer of Pixel Soul's device, with what was said where it helps."""
+    """What the display shows: the footer of Pixel Soul's device, and what was said."""
     state = session.state
     if state == states.ERROR:
         return session.error_text or "ERROR"

@@ -1,13 +1,13 @@
 """WebSocketTask: moves frames between the socket, a queue of texts, and two sides of audio.
 
-One connection at a time: `open()`, then `on_open()`, `on_text(text)`, `on_sound()`, and once, however
-it ended, `on_end(by, code, detail)`. `send(text)` queues a message, `attach(decoder)` opens the gate for
-downlink audio (None: what comes is read and dropped), `close()` ends politely and within a limit.
-It parses no JSON, knows no turn, never reconnects and never clears a ring.
+One connection at a time: `open()`, then `on_open()`, `on_text(text)`, `on_sound()`, and once,
+however it ended, `on_end(by, code, detail)`. `send(text)` queues a message, `attach(decoder)`
+opens the gate for downlink audio (None: what comes is read and dropped), `close()` ends politely
+and within a limit. It parses no JSON, knows no turn, never reconnects and never clears a ring.
 
-A text is handed over before the next frame is read, so a gate that the Session moves is exact to the
-frame. Flow control is TCP's: a decoder without room stops the reading. Texts and answers to pings go
-before audio. Nobody cancels a wait on the socket; the guard closes it instead.
+A text is handed over before the next frame is read, so a gate that the Session moves is exact to
+the frame. Flow control is TCP's: a decoder without room stops the reading. Texts and answers to
+pings go before audio. Nobody cancels a wait on the socket; the guard closes it instead.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ _REPORT = const(8192)  # bytes of one message after which the trace is told
 
 
 class WebSocketTask:
-    """`uplink`: the ring that is sent from; `player` hears of data; the Session sets the callbacks."""
+    """`uplink`: the ring that is sent from; the Session sets the callbacks."""
 
     def __init__(self, uplink, settings):
         self._uplink = uplink
@@ -86,7 +86,7 @@ class WebSocketTask:
         self._write.set()
 
     def attach(self, decoder):
-        """Open the gate towards `decoder`, or close it with None. What is being read is refused."""
+        """Open the gate towards `decoder` (None: close it); a read in progress is refused."""
         self._sink = decoder
         self._fresh = decoder is not None
         self._epoch += 1
@@ -153,13 +153,13 @@ class WebSocketTask:
             self._end = (by, code, detail)
 
     async def _guard_end(self, ws):
-        """The watchdog: whoever wants to close gets an end within the limit, whatever the peer does."""
+        """The watchdog: a close has its end within the limit, whatever the peer does."""
         await self._closing.wait_ms(None)
         if not await self._over.wait_ms(_CLOSE_MS):
             ws.abort()
 
     async def _reader(self, ws):
-        """Ends: 1 close frame from the peer, 2 violation by the peer, 3 connection lost or aborted."""
+        """Ends: 1 close frame from the peer, 2 violation by the peer, 3 lost or aborted."""
         try:
             while True:
                 kind = await ws.receive()

@@ -1,9 +1,9 @@
 """The chip below the drivers: its clock, its parts, and the scheduler queue for interrupts.
 
-The event loop's idle wait belongs to the chip, as it does on an ESP32: `idle_ms()` says how long the
-host may wait, `wake()` moves the clock, lets each part catch up, and runs what its interrupts have
-scheduled. The clock moves by at most one FreeRTOS tick in one pass: when the host is slow, the chip's
-time stretches instead of samples being lost that no chip would have lost.
+The event loop's idle wait belongs to the chip, as it does on an ESP32: `idle_ms()` says how long
+the host may wait, `wake()` moves the clock, lets each part catch up, and runs what its interrupts
+have scheduled. The clock moves by at most one FreeRTOS tick in one pass: when the host is slow,
+the chip's time stretches instead of samples being lost that no chip would have lost.
 """
 
 from micropython import const
@@ -22,7 +22,7 @@ _host_sleep_us = None
 
 
 def start(host_us, host_sleep_us, times_real_time):
-    """Begin at zero: `host_us()` is the host's clock in microseconds, the other its blocking sleep."""
+    """Begin at zero. `host_us()`: the host's clock in microseconds; `host_sleep_us(n)` blocks."""
     global now_us, speed, _last, _host_us, _host_sleep_us
     now_us = 0
     speed = times_real_time
@@ -53,7 +53,7 @@ def schedule(function, argument):
 
 
 def idle_ms(host_ms):
-    """How long the host may wait when the program would wait `host_ms` (-1: for ever), both real."""
+    """How long the host may wait when the program would wait `host_ms` (-1: for ever)."""
     until_tick = (TICK_US - now_us % TICK_US) // (1000 * speed)
     return until_tick if host_ms < 0 else min(until_tick, host_ms)
 

@@ -1,7 +1,7 @@
-"""The dialect ai-session-ws/1: text frames <-> events and intents. Pure; see the protocol's tables.
+"""The dialect ai-session-ws/1: text frames <-> events and intents, by the protocol's tables.
 
-`parse(message)` gives `(event, fields)`; the other functions build the messages of an intent. A field
-may stand at the top level or inside `data`.
+`parse(message)` gives `(event, fields)`; the other functions build the messages of an intent. A
+field may stand at the top level or inside `data`.
 """
 
 from parley.protocol import events
