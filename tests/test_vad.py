@@ -147,6 +147,15 @@ def test_a_knock_is_no_voice(listener):
         assert edges == []
 
 
+def test_knocks_after_the_last_word_do_not_postpone_the_end(listener):
+    after = noise(2, 20)
+    for position in range(RATE // 4, 2 * RATE, RATE // 4):
+        after[position : position + 80] += noise(0.005, 8000)
+    edges, _ = hear(listener, noise(1, 20), voice(1.0), after)
+    assert kinds(edges) == [START, END]
+    assert edges[1][0] <= 2 * RATE + 12800 + 8 * BLOCK
+
+
 @pytest.mark.parametrize("make", [noise, fan])
 @pytest.mark.parametrize("level", [0, 3, 50, 300, 2000])
 def test_steady_noise_is_silence_at_any_level(listener, make, level):
@@ -166,9 +175,9 @@ def test_noise_that_sets_in_suddenly_is_taken_for_voice_for_seconds_only(listene
 
 
 def test_noise_that_stops_suddenly_does_not_hide_a_softer_voice(listener):
-    edges, _ = hear(listener, noise(3, 2000), noise(1, 10), voice(1.0, 300), noise(2, 10))
+    edges, _ = hear(listener, noise(3, 2000), noise(0.2, 10), voice(1.0, 300), noise(2, 10))
     assert kinds(edges)[-2:] == [START, END]
-    assert 4 * RATE < edges[-2][0] < 4.3 * RATE
+    assert 3.2 * RATE < edges[-2][0] < 3.4 * RATE
 
 
 def test_people_talking_behind_the_speaker_do_not_hold_the_utterance_open(listener):

@@ -6,7 +6,6 @@ knows a clock: time is counted in samples. Nothing is allocated after the constr
 
 Levels are logarithms: 256 units double the power (3 dB).
 """
-# ruff: noqa: F821  viper's compiler knows ptr16 without import
 
 from array import array
 
@@ -20,23 +19,24 @@ GAP_MS = const(60)
 
 _BANDS = const(6)  # at 16 kHz: 4-8 kHz, 2-4, 1-2, 0.5-1, 250-500 Hz, 125-250
 _WEIGHTS = b"\x17\x08\x05\x04\x05\x13"  # of the bands in the score; they add up to 64
-_MOST_DROP = const(-230)  # of a band below its floor, in the score
-_MARGIN = const(186)  # what voice must exceed even in perfectly steady noise
+_MOST_DROP = const(-277)  # of a band below its floor, in the score
+_MARGIN = const(193)  # what voice must exceed even in perfectly steady noise
 _SPREAD = const(140)  # and this, in 64ths, times the noise's mean deviation
 _KEEP = const(1)  # eighths of that threshold that are enough after a voiced block
 _HANG = const(2)  # unvoiced blocks for which that holds
-_FALL = const(4)  # a floor falls by this many 64ths of the difference a block
-_RISE = const(12)  # and rises by this at most
+_FALL = const(3)  # a floor falls by this many 64ths of the difference a block
+_LAG = const(1280)  # and at once to this above the level: a voice may follow a loud noise
+_RISE = const(8)  # and rises by this at most
 _RISE_IN_VOICE = const(1)
-_WINDOW = const(11)  # blocks; whatever a band stays above for six windows is its noise
+_WINDOW = const(14)  # blocks; whatever a band stays above for six windows is its noise
 _WINDOWS = const(6)
-_LIFT = b"\x0e\x1d\x2c\x3b\x62\x92"  # quarters: from a steady noise's lowest level to its mean
+_LIFT = b"\x10\x1a\x2c\x40\x72\x8c"  # quarters: from a steady noise's lowest level to its mean
 _FIRST_FLOOR = const(3600)  # the highest first guess, so that voice in the first block is found
 _FIRST_SPREAD = const(128)
 
 
 @micropython.viper
-def band_levels(buffer, offset: int, samples: int, work) -> int:
+def band_levels(buffer, offset: int, samples: int, work):
     """Write the level of each octave band of `samples` at sample `offset` of `buffer` to `work`.
 
     A Haar transform: a pair's half difference belongs to this octave, its half sum to those below.
@@ -76,7 +76,6 @@ def band_levels(buffer, offset: int, samples: int, work) -> int:
         source = levels  # the sums are read ahead of where the next ones are written
         offset = 6
         band += 1
-    return 0
 
 
 class Edges:
@@ -152,16 +151,6 @@ class Vad:
         #: whether the last block was voice
         self.voiced = False
 
-    @property
-    def active(self):
-        """Whether START was given and END not yet."""
-        return self._edges.active
-
-    @property
-    def voice_samples(self):
-        """Samples of voice since the onset."""
-        return self._edges.voice_samples
-
     def onset_age(self):
         """Return how many samples before the end of the last block the voice began, or 0."""
         return self._edges.onset_age()
@@ -216,9 +205,13 @@ class Vad:
         floor = self._floor
         lows = self._lows
         for band in range(_BANDS):
-            rise = levels[band] - floor[band]
-            floor[band] += rise * _FALL >> 6 if rise < 0 else min(rise >> 1, most)
-            lows[band] = min(lows[band], levels[band])
+            level = levels[band]
+            rise = level - floor[band]
+            if rise < 0:
+                floor[band] = min(floor[band] + (rise * _FALL >> 6), level + _LAG)
+            else:
+                floor[band] += min(rise >> 1, most)
+            lows[band] = min(lows[band], level)
         self._window += 1
         if self._window < _WINDOW:
             return
