@@ -1,4 +1,4 @@
-"""The checks of the firmware that ruff does not make: it compiles for the chip and the PC, its types agree.
+"""What ruff does not check of the firmware: it compiles for chip and PC, and its types agree.
 
 usage: python -m tools.check
 """

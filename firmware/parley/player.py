@@ -42,7 +42,7 @@ class Player:
 
     def data(self):
         """There is more in the ring."""
-        if self._first is None:
+        if self._first is None and len(self._ring) > 1:
             self._first = time.ticks_ms()
             self.busy = True
         self._wake.set()
@@ -51,6 +51,10 @@ class Player:
         """No more will come: `on_drained()` follows when all has been heard."""
         self._finished = True
         self._wake.set()
+
+    def go_on(self):
+        """More will come after all: a `finish()` that has not been answered is forgotten."""
+        self._finished = False
 
     def interrupt(self):
         """Silence at once; what waits is dropped, and a `finish()` before this is forgotten."""

@@ -70,6 +70,12 @@ class Speech:
         self._left = 0
         self._on_data()
 
+    def release(self):
+        """Nothing more is heard; what waits to go up still does."""
+        self._open = self.publishing = False
+        self._history.clear()
+        self._on_data()
+
     def finish(self):
         """The voice has ended: publish the post-roll, then stop."""
         self._left = self._postroll
