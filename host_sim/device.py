@@ -49,6 +49,7 @@ def run(args: argparse.Namespace) -> int:
     config = configuration(args)
     with tempfile.TemporaryDirectory() as scratch:
         path = pathlib.Path(scratch, "device.json")
+        config["settings_file"] = str(pathlib.Path(scratch, "settings.json"))
         path.write_text(json.dumps(config))
         process = start(args, path)
         try:

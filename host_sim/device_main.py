@@ -17,10 +17,12 @@ runtime.install(config["speed"])
 import asyncio  # noqa: E402  with the chip's clock in place
 
 import chip  # noqa: E402
+import machine  # noqa: E402
 import person  # noqa: E402
 import world  # noqa: E402
 
 from parley import log, trace  # noqa: E402
+from parley import settings as settings_module  # noqa: E402
 from parley.app import App  # noqa: E402
 from parley.settings import Settings  # noqa: E402
 
@@ -81,31 +83,70 @@ async def main():
     trace.sink = tracer.event
     world.microphone = world.Microphone(tracer.said)
     world.speaker = world.Speaker(config["speaker"], _RATE, tracer.played)
-    settings = Settings(config["settings"])
-    log.set_level(settings.log_level)
-    board = config["board"]
-    status = 3
     ended = asyncio.Event()
-
-    def quit_now():
-        nonlocal status
-        status = 0
-        ended.set()
-
+    device = Device(ended)
+    board = config["board"]
+    pins = {"boot": board["boot"], "key": board["key"]}
+    tracer.person = person.Person(config["script"], pins, device.say, device.quit)
+    limit = Limit(config["timeout"], ended)
     try:
-        app = App(settings, board)
-        pins = {"boot": board["boot"], "key": board["key"]}
-        tracer.person = person.Person(config["script"], pins, quit_now)
-        running = asyncio.create_task(app.run())
-        limit = Limit(config["timeout"], ended)
+        running = asyncio.create_task(device.run(board))
         await ended.wait()
         limit.over()
-        app.stop()
+        device.stop()
         await running
-        return status
+        return device.status
     finally:
         world.speaker.close(chip.now_us)
         tracer.close()
+
+
+class Device:
+    """The board with the firmware on it: starts the App, and again after each reset."""
+
+    def __init__(self, ended):
+        self._ended = ended
+        self._app = None
+        self.status = 3  # until the script says `quit`
+
+    async def run(self, board):
+        settings = Settings(config["settings"])
+        try:
+            while True:
+                log.set_level(settings.log_level)
+                self._app = App(settings, board, config["settings_file"])
+                try:
+                    await self._app.run()
+                    return
+                except machine.Reset:
+                    world.edges.clear()
+                    if self.status == 0:
+                        return
+                    settings = load(config["settings_file"]) or settings
+        except Exception as error:
+            sys.print_exception(error, sys.stderr)
+            self.status = 1
+        finally:
+            self._ended.set()
+
+    def say(self, text):
+        self._app.session.say(text)
+
+    def quit(self):
+        self.status = 0
+        self._ended.set()
+
+    def stop(self):
+        self._app.stop()
+
+
+def load(path):
+    """The settings that the firmware has kept, None before it has kept any."""
+    try:
+        open(path).close()
+    except OSError:
+        return None
+    return settings_module.load(path)
 
 
 class Limit:
@@ -125,9 +166,4 @@ class Limit:
         chip.detach(self)
 
 
-try:
-    status = asyncio.run(main())
-except Exception as error:
-    sys.print_exception(error, sys.stderr)
-    status = 1
-sys.exit(status)
+sys.exit(asyncio.run(main()))

@@ -37,10 +37,16 @@ _RESTART_MS = const(250)  # before a part that failed is started again
 
 
 class App:
-    """`board`: pins by part, as in the files of `board/`; `settings`: a `settings.Settings`."""
+    """`board`: pins by part, as in the files of `board/`; `settings`: a `settings.Settings`.
 
-    def __init__(self, settings, board):
+    `path`: where changed settings are kept; None: they are not.
+    """
+
+    def __init__(self, settings, board, path=None):
         self._settings = settings
+        self._path = path
+        self._unsaved = False
+        self._restarting = False
         self._stopping = Waiter()
         self._tls = None
         self._line = None
@@ -109,6 +115,8 @@ class App:
             self._connect,
             self._show,
         )
+        if dialect.TOOLS:
+            self._offer_tools(board["name"])
         self._buttons = Buttons(
             (
                 Button("boot", self._button(board["boot"]), DOUBLE | VERY_LONG),
@@ -116,6 +124,20 @@ class App:
             ),
             self._gesture,
         )
+
+    def _offer_tools(self, name):
+        """The device as MCP server; boards and users add to `self.tools`."""
+        from parley import VERSION, tools
+        from parley.device import Device
+
+        session = self.session
+        self.tools = tools.Registry()
+        device = Device(name, self._settings, session, self.set_volume, self.restart)
+        tools.add_standard(self.tools, device)
+        server = tools.Server(self.tools, name, VERSION, session.answer)
+        session.on_tool = server.handle
+        session.on_over = server.cancel
+        session.on_reboot = self.restart
 
     async def run(self):
         """Run until `stop()`; a part that fails is reported and started again."""
@@ -137,6 +159,20 @@ class App:
                 task.cancel()
             self._input.deinit()
             self._output.deinit()
+        self._save()
+        if self._restarting:
+            machine.reset()
+
+    def set_volume(self, percent):
+        """0 to 100, kept over a restart."""
+        self._settings.volume = percent
+        self.player.set_volume(percent)
+        self._unsaved = True
+
+    def restart(self):
+        """End the conversation, then restart the chip."""
+        self._restarting = True
+        self.stop()
 
     def stop(self):
         """End the conversation, then `run`."""
@@ -147,16 +183,7 @@ class App:
             try:
                 await part()
             except Exception as error:  # whatever a driver raises; the other parts go on
-                trace.emit(
-                    "error",
-                    "code",
-                    errors.PART,
-                    "scope",
-                    "device",
-                    "message",
-                    name + ": " + repr(error),
-                )
-                log.error(name, "failed:", repr(error))
+                self._report(name, error)
                 self.session.failed(name)
                 gc.collect()
             await asyncio.sleep_ms(_RESTART_MS)
@@ -199,6 +226,21 @@ class App:
         self.link.open(settings.url, headers, self._tls)
         return None
 
+    def _save(self):
+        """Keep what was changed; never in a conversation: flash stops the interpreter for long."""
+        if self._unsaved and self._path and self.session.phase == states.OFF:
+            self._unsaved = False
+            try:
+                self._settings.save(self._path)
+            except OSError as error:
+                self._report("settings", error)
+
+    def _report(self, part, error):
+        trace.emit(
+            "error", "code", errors.PART, "scope", "device", "message", part + ": " + repr(error)
+        )
+        log.error(part, "failed:", repr(error))
+
     # the parts are made before the session that they report to
 
     def _received(self, text):
@@ -220,6 +262,5 @@ class App:
             self._led[0] = ui.colour(self.session)
             self._led.write()
         except Exception as error:  # a screen that fails never ends a conversation
-            trace.emit(
-                "error", "code", errors.PART, "scope", "device", "message", "led: " + repr(error)
-            )
+            self._report("led", error)
+        self._save()

@@ -34,7 +34,8 @@ _NOTICE = const(6)  # and has been readable long enough
 class Session:
     """`link`, `speech`, `player` and `decoder` are what it moves; `connect()` opens the link.
 
-    `on_tool(payload)` and `on_reboot()` get what a server asks of the device itself.
+    `on_tool(payload)` and `on_reboot()` get what a server asks of the device itself; `on_over()`
+    is called when a session has ended.
     """
 
     def __init__(self, dialect, link, speech, player, decoder, settings, connect, on_change):
@@ -50,7 +51,7 @@ class Session:
         self._wake_again = False
         self._held = False  # the talk key
         self._typed = None  # what the person typed before there was a session
-        self.on_tool = self.on_reboot = None
+        self.on_tool = self.on_reboot = self.on_over = None
         self.mode = dialect.mode(settings)
         self.state = states.IDLE
         self.phase = OFF
@@ -146,6 +147,11 @@ class Session:
         else:
             self._typed = text
             self.wake()
+
+    def answer(self, payload):
+        """What a tool of the device answers to the server."""
+        if self.phase == ACTIVE:
+            self._send(self.dialect.tool(self.session_id, payload))
 
     # the link
 
@@ -432,6 +438,8 @@ class Session:
         self._drop_output()
         self.session_id = None
         self._typed = None
+        if self.on_over:
+            self.on_over()
 
     def _fail(self, code, detail, reason):
         """The server did not keep to the protocol: say so, close, show it."""
