@@ -114,7 +114,7 @@ class Device:
         try:
             while True:
                 log.set_level(settings.log_level)
-                self._app = App(settings, board, config["settings_file"])
+                self._app = App(settings, board, config.get("settings_file"))
                 try:
                     await self._app.run()
                     return
@@ -122,7 +122,7 @@ class Device:
                     world.edges.clear()
                     if self.status == 0:
                         return
-                    settings = load(config["settings_file"]) or settings
+                    settings = load(config.get("settings_file")) or settings
         except Exception as error:
             sys.print_exception(error, sys.stderr)
             self.status = 1

@@ -14,7 +14,7 @@ from micropython import const
 from parley import codec, log
 from parley.protocol import framing
 
-_PACKET = const(4096)  # bytes of the largest frame: 60 ms of s16 at 24 kHz and a header
+_PACKET = const(5888)  # bytes of the largest frame: 60 ms of s16 at 48 kHz and a header
 
 
 class SampleSink:

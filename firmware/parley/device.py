@@ -14,8 +14,12 @@ class Device:
         self._board = board
         self._settings = settings
         self._session = session
-        self.set_volume = set_volume
+        self._set_volume = set_volume
         self.reboot = reboot
+
+    def set_volume(self, volume):
+        """0 to 100, in percent."""
+        self._set_volume(volume)
 
     def status(self):
         """Return what a person would ask for."""

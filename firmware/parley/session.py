@@ -12,6 +12,7 @@ dialect. What differs between dialects and listen modes is data or a function of
 
 import json
 
+import jsontext
 from micropython import const
 
 from parley import errors, limit, log, speech, states, trace
@@ -165,7 +166,7 @@ class Session:
     def received(self, text):
         """One text frame, whatever it holds."""
         try:
-            message = json.loads(text)
+            message = jsontext.loads(text)
         except (ValueError, RuntimeError, MemoryError):
             self._bad("not JSON")
             return
