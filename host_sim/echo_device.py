@@ -34,6 +34,7 @@ class Echo:
         self._socket = wsclient.WebSocket(payload_bytes=_FRAME_BYTES, on_control=self._work.set)
         self._queue = []  # (opcode, payload, final)
         self._held = 0
+        self._lost = False
 
     async def run(self, url, context):
         """Return the line that says what went wrong, or None."""
@@ -54,7 +55,7 @@ class Echo:
             problem = "protocol violation by the peer (" + str(error.code) + "): " + str(error)
         except OSError as error:
             problem = "connection lost: " + str(error)
-            socket.abort()
+            self._lost = True
         self._work.set()
         goodbye = asyncio.create_task(self._limit_goodbye())
         try:
@@ -105,7 +106,7 @@ class Echo:
     async def _write(self):
         socket = self._socket
         try:
-            while not socket.sent_close:
+            while not (socket.sent_close or self._lost):
                 # a close frame waits until what came before it has gone back
                 if socket.pending and not (socket.closing and self._queue):
                     await socket.send_pending()
