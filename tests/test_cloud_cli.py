@@ -55,8 +55,9 @@ def test_it_prints_its_url_serves_and_stops_on_a_signal(script):
 @pytest.mark.parametrize(
     "arguments, part",
     [
-        (["--protocol", "xiaozhi"], "not available"),
-        (["--protocol", "both"], "not available"),
+        (["--protocol", "both", "--tts", "none"], "none"),
+        (["--tts", "none"], "none"),
+        (["--tts", "gramophone"], "gramophone"),
         (["--asr", "scripted:/nowhere.json"], "/nowhere.json"),
         (["--asr", "ears"], "ears"),
         (["--cert", "nowhere.pem"], "key"),
