@@ -1,4 +1,4 @@
-"""`host_sim echo` against scripted servers (R08, R11): what comes back, how it ends, what it says."""
+"""`host_sim echo` against scripted servers (R08, R11): what comes back, and how it ends."""
 
 import asyncio
 import os
@@ -127,6 +127,22 @@ def test_a_cut_stream_is_a_lost_connection_and_not_a_message(runtime):
     status, errors, received = serve(runtime, script)
     assert (status, received) == (1, b"")
     assert errors.startswith("connection lost") and errors.count("\n") == 1
+
+
+@pytest.mark.parametrize("runtime", PARAMETERS[1:], indirect=True)  # it takes ten seconds
+def test_a_server_that_takes_nothing_back_is_given_up(runtime):
+    async def script(connection):
+        await connection.upgrade()
+        connection.writer.transport.pause_reading()
+        try:
+            while True:
+                await connection.send(frame(2, bytes(1 << 20)))
+        except ConnectionError:
+            return "gone"
+
+    status, errors, result = serve(runtime, script, window=2048)
+    assert (status, result) == (1, "gone")
+    assert errors == "connection lost: the peer takes nothing\n"
 
 
 def test_a_server_that_stays_after_the_close_is_left_within_two_seconds(runtime):
