@@ -36,7 +36,7 @@ def talk(url, sends=(), headers=(), certificates=b"", limit_ms=5000, skip=(), te
     # `sends`: what to send first; `skip`: numbers of the binary messages that are not read
     events = []
     work = Waiter()
-    ws = wsclient.WebSocket(text_limit, 2048, send_limit_ms, work.set)
+    ws = wsclient.WebSocket(text_limit, 2050, send_limit_ms, work.set)  # no multiple of four
     view = memoryview(bytearray(view_bytes))
     ended = [False]
     beats = [0]
