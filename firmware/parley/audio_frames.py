@@ -49,7 +49,8 @@ class SampleSource:
         self._ring = ring
 
     def fill(self, payload, rest):
-        return self._ring.readinto(payload, min(len(payload), len(self._ring)) & ~1)
+        size = min(len(payload), len(self._ring)) & ~1
+        return self._ring.readinto(payload, size) if size else 0
 
 
 class PacketSink:
