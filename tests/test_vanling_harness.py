@@ -117,6 +117,11 @@ class Device:
                 elif item["state"] == "sentence_start":
                     sentences.append((item["text"], bytearray()))
 
+    async def until_closed(self):
+        """Read to the end of the connection."""
+        while not self.socket.closed:
+            await self.socket.receive()
+
     async def closed(self):
         """Wait for the cloud's close and return its code; any message before it is a failure."""
         frame = await self.socket.receive()

@@ -24,7 +24,7 @@ class Cloud:
     (ms), `transcript` (text), `turn_new` (turn_id, text), `output_text` (turn_id, text, ms),
     `turn_done`, `turn_terminate` (turn_id), `session_start`, `session_close` (reason), `error`
     (code), `disconnected`; for xiaozhi also `phase` (from, to), `tool_call` (name, arguments),
-    `tool_result` (name, text, is_error), `empty_input` (kind, strength), `abort`, `listen_start`.
+    `tool_result` (name, text, is_error), `empty_input` (kind, strength), `interrupted` (cause).
     For xiaozhi `ota_url` is the pairing address and `pairing.accept(device_id)` ends the code.
     """
 
@@ -93,7 +93,7 @@ class Cloud:
         application = web.Application()
         application.router.add_get("/{path:.*}", self._door.handle)
         if self.pairing is not None:
-            application.router.add_post(OTA_PATH, self.pairing.handle)
+            application.router.add_post("/{path:.*}", self.pairing.handle)
         self._runner = web.AppRunner(
             application, access_log=None, shutdown_timeout=2 * config.limits.close
         )

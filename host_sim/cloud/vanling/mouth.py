@@ -6,18 +6,39 @@ At most one audio frame is on its way: the next follows when the one before has 
 import asyncio
 
 from .frames import Output, Sound
-from .nodes import END
+from .nodes import END, Failed
 
 _SAMPLE = 2  # bytes
+_FACES = {"happy": "\U0001f642", "neutral": "\U0001f636"}
+
+
+class EpochOutlet:
+    """The way out for the session's present epoch: what comes after its end is dropped."""
+
+    def __init__(self, session, outlet):
+        self._session = session
+        self._outlet = outlet
+        self._epoch = session.epoch
+
+    def post(self, output):
+        """Queue a message."""
+        if self._epoch == self._session.epoch:
+            self._outlet.post(output)
+
+    async def send(self, sound):
+        """Send a frame of speech and wait until TCP has taken it."""
+        if self._epoch == self._session.epoch:
+            await self._outlet.send(sound)
 
 
 class Mouth:
     """`voice` has `post(output)` and `await send(sound)`; `open`: between tts start and stop."""
 
-    def __init__(self, source, voice, options, journal):
+    def __init__(self, source, voice, emotion, options, journal):
         self.open = False
         self._source = source
         self._voice = voice
+        self._emotion = emotion
         self._pace = options.limits.pace
         self._rate = options.down_rate
         self._frame_bytes = options.down_rate * options.frame_ms // 1000 * _SAMPLE
@@ -26,9 +47,9 @@ class Mouth:
         self._due = 0.0
         self._task = None
 
-    def start(self, on_over):
-        """Begin; `on_over(sentences)` is called after `tts stop`."""
-        self._task = asyncio.create_task(self._run(on_over))
+    def start(self, on_over, report):
+        """Begin; `on_over(sentences)` is called after `tts stop`, or `report(Failed)` before."""
+        self._task = asyncio.create_task(self._run(on_over, report))
 
     def cancel(self):
         """Stop at once, without `tts stop`."""
@@ -39,12 +60,16 @@ class Mouth:
         self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)
 
-    async def _run(self, on_over):
+    async def _run(self, on_over, report):
         sentences = 0
-        while (sentence := await self._source.get()) is not END:
-            self._open()
-            await self._say(sentence)
-            sentences += 1
+        try:
+            while (sentence := await self._source.get()) is not END:
+                self._open()
+                await self._say(sentence)
+                sentences += 1
+        except Exception as error:
+            report(Failed("WS", error))
+            return
         self._open()
         self.open = False
         self._tts("stop")
@@ -53,6 +78,8 @@ class Mouth:
     def _open(self):
         if not self.open:
             self.open = True
+            face = {"emotion": self._emotion, "text": _FACES[self._emotion]}
+            self._voice.post(Output("llm", face))
             self._tts("start")
 
     async def _say(self, sentence):

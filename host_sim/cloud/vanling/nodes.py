@@ -132,7 +132,10 @@ class DecodeNode(Node):
 
 
 class VadNode(Node):
-    """PCM -> one Heard. Without `automatic` only END from above ends it."""
+    """PCM -> one Heard. Without `automatic` only END from above ends it.
+
+    What exceeds the longest utterance is not kept.
+    """
 
     part = "VAD"
 
@@ -170,7 +173,8 @@ class VadNode(Node):
         """Keep one packet; return True when it ends the turn."""
         spoke_before = self._clock.spoken
         windows = self._detector.feed(pcm)
-        self._pcm += pcm
+        if len(self._pcm) < self._limits.utterance_ms * BYTES_PER_SECOND // 1000:
+            self._pcm += pcm
         over = False
         for voiced in windows:
             over = self._clock.feed(voiced) or over
@@ -178,8 +182,7 @@ class VadNode(Node):
             report(VoiceActivity(begins=not spoke_before))
         elif not self._clock.spoken:
             del self._pcm[:-_BEFORE_VOICE]
-        too_long = len(self._pcm) >= self._limits.utterance_ms * BYTES_PER_SECOND // 1000
-        return over and self._automatic or too_long
+        return over and self._automatic
 
 
 class AsrNode(Node):

@@ -19,7 +19,6 @@ class Round:
 
     def __init__(self, template, nodes, report):
         self.template = template
-        self.spoken = False  # a voice was heard
         self.output = asyncio.Queue(1)
         self.ears_open = True
         self._nodes = nodes

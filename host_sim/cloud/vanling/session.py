@@ -20,30 +20,13 @@ from functools import partial
 
 from . import frames
 from .empty_input import Before, EmptyInput, Prompt, kind_of
-from .mouth import Mouth
+from .mouth import EpochOutlet, Mouth
 from .nodes import ARM, END, EarsClosed, Failed, TurnOver, VoiceActivity, Wake, Words
 
 CLOSE_NORMAL = 1000  # RFC 6455 section 7.4.1
 _BACKLOG = 100  # packets kept from between two rounds in realtime
 
 IDLE, LISTENING, SPEAKING = "idle", "listening", "speaking"
-
-
-class _Voice:
-    """The way out for one epoch: what comes later is dropped."""
-
-    def __init__(self, session, outlet, epoch):
-        self._session = session
-        self._outlet = outlet
-        self._epoch = epoch
-
-    def post(self, output):
-        if self._epoch == self._session.epoch:
-            self._outlet.post(output)
-
-    async def send(self, output):
-        if self._epoch == self._session.epoch:
-            await self._outlet.send(output)
 
 
 class Session:
@@ -140,15 +123,11 @@ class Session:
         self._listen()
 
     def _on_listen_stop(self, _stop):
-        shadow, mode = self._shadow, self._mode
-        self._log("listen_stop", "was told to stop listening", mode=mode)
+        self._log("listen_stop", "was told to stop listening", mode=self._mode)
         self._mode = None
-        if shadow is None or not shadow.ears_open:
-            return
-        if mode == "manual" or shadow.spoken:
-            shadow.feed(END)
-        else:
-            self._drop_shadow()
+        if self._shadow is not None and self._shadow.ears_open:
+            self._shadow.ears_open = False
+            self._shadow.feed(END)
 
     def _on_input(self, given):
         self._digest()
@@ -162,7 +141,9 @@ class Session:
             self._answer(self._rounds.build("text", self._report), Words(given.text))
 
     def _on_abort(self, abort):
-        self._interrupt("abort", abort.reason)
+        self._log("abort", "was told to abort", reason=abort.reason)
+        self._interrupt("abort")
+        self._go_on_listening()
 
     # Rounds
 
@@ -186,7 +167,7 @@ class Session:
             if reporter not in (self._shadow, self._running) or self.ended.done():
                 continue  # cancelled meanwhile
             if isinstance(event, VoiceActivity):
-                self._on_voice_activity(reporter, event)
+                self._on_voice_activity(event)
             elif isinstance(event, EarsClosed):
                 reporter.ears_open = False
                 self._log("utterance", "has the utterance", "vad", ms=event.ms)
@@ -195,9 +176,8 @@ class Session:
             elif isinstance(event, Failed):
                 self._on_failed(reporter, event)
 
-    def _on_voice_activity(self, reporter, event):
+    def _on_voice_activity(self, event):
         self._touch()
-        reporter.spoken = True
         if event.begins:
             self._log("speech_start", "hears a voice", "vad")
 
@@ -214,6 +194,9 @@ class Session:
             self._on_empty(shadow, words)
 
     def _on_empty(self, shadow, words):
+        if self._mode is None and shadow.template != "manual":
+            self._drop_shadow()  # nobody waits for an answer: the device stopped listening
+            return
         kind = kind_of(shadow.template, words.spoken, self._before)
         prompt = self._empty.decide(kind)
         strength = 0 if prompt is None else prompt.strength
@@ -253,20 +236,21 @@ class Session:
             self._listen(armed=False)
         else:
             self._mode = None
-        voice = _Voice(self, self._outlet, self.epoch)
-        self._mouth = Mouth(promoted.output, voice, self._options, self._journal)
-        self._mouth.start(partial(self._on_reply_over, self.epoch))
+        voice = EpochOutlet(self, self._outlet)
+        report = partial(self._report, promoted)
+        emotion = "happy" if isinstance(subject, Words) else "neutral"
+        self._mouth = Mouth(promoted.output, voice, emotion, self._options, self._journal)
+        self._mouth.start(partial(self._on_reply_over, self.epoch), report)
 
-    def _interrupt(self, cause, reason=None):
+    def _interrupt(self, cause):
         """Stop the running round, if one runs; what rounds have reported comes first."""
         self._digest()
         if self._shadow is not None and not self._shadow.ears_open:
             self._drop_shadow()  # its turn belongs to what is interrupted
         if self._running is not None:
-            self._log(cause, "is interrupted", reason=reason, epoch=self.epoch)
+            self._log("interrupted", "stops answering", "round", cause=cause, epoch=self.epoch)
             self._stop_running()
             self._enter(LISTENING)
-        self._go_on_listening()
 
     def _stop_running(self):
         """Cancel the running round and begin a new epoch."""
@@ -310,16 +294,20 @@ class Session:
 
     def _on_failed(self, failed, event):
         self._log("error", "has failed", event.part.lower(), error=event.error, code="failed")
-        self._post("alert", status="error", message="This cannot be answered now.", emotion="sad")
-        if failed is self._running:
-            if not self._mouth.open:
-                self._post("tts", state="start")  # the device waits for an answer: end the wait
-                self._mouth.open = True
-            self._stop_running()
-            self._enter(LISTENING)
-            self._go_on_listening()
-        else:
+        if failed is self._shadow and self._running is not None:
             self._listen_again()
+            return
+        if failed is self._shadow and self._mode == "auto":
+            self._mode = None
+        self._post("alert", status="error", message="This cannot be answered now.", emotion="sad")
+        if self._mouth is None or not self._mouth.open:
+            # The device waits for an answer: an empty one ends that.
+            self._post("tts", state="start")
+            self._post("tts", state="stop")
+        self._stop_running()
+        self._drop_shadow()
+        self._enter(LISTENING)
+        self._go_on_listening()
 
     # Output and time
 

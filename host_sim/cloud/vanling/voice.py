@@ -11,6 +11,7 @@ _TAIL = 0.5  # of the threshold; the end of a word may be that faint
 _ONSET = 3  # windows in a row; a click is shorter
 _FLOOR_RISE = 1.02  # a window, 100 windows let it grow seven times
 _LARGEST_FLOOR = 1000.0
+_FIRST_FLOOR = 300.0  # until a quieter moment comes
 
 
 class VoiceDetector:
@@ -18,12 +19,15 @@ class VoiceDetector:
 
     def __init__(self):
         self._rest = b""
-        self._floor = 50.0
+        self._floor = _FIRST_FLOOR
         self._loud = 0
         self.voiced = False
 
     def feed(self, pcm):
-        """Take s16le at 16 kHz; return for each whole 10 ms since the last call if it is voice."""
+        """Take s16le at 16 kHz; return for each whole 10 ms since the last call if it is voice.
+
+        None is loud, but not yet for long enough to tell.
+        """
         data = self._rest + pcm
         size = len(data) // (2 * _WINDOW) * 2 * _WINDOW
         self._rest = data[size:]
@@ -40,6 +44,8 @@ class VoiceDetector:
         else:
             self._loud = self._loud + 1 if level > threshold else 0
             self.voiced = self._loud >= _ONSET
+            if self._loud and not self.voiced:
+                return None
         return self.voiced
 
 
@@ -60,12 +66,12 @@ class TurnClock:
             self._silence_ms = 0
 
     def feed(self, voiced):
-        """Take one 10 ms window; return True when the turn is over."""
+        """Take what the detector says of 10 ms; return True when the turn is over."""
         self._total_ms += 10
         if voiced:
             self.spoken = True
             self._silence_ms = 0
-        else:
+        elif voiced is False:
             self._silence_ms += 10
         if self.spoken:
             return (
