@@ -120,11 +120,7 @@ def test_the_wake_phrase_brings_a_greeting_before_the_window_opens(runtime):
         cloud,
         script=[WAKE, on("input_open", "boot.long"), QUIT_CLOSED],
         runtime=runtime,
-        settings={
-            "cold_start_warmup": True,
-            "wake_phrase": "hey parley",
-            "continue_listening": True,
-        },
+        settings={"cold_start_warmup": True, "wake_phrase": "hey parley"},
     )
     run.check_clean()
     assert run.time("input", open=True) >= run.time("drained")

@@ -50,7 +50,7 @@ class Receiver:
         self._head = self._tail = 0  # between them: bytes received and not used yet
         self._left = 0  # payload bytes of the current data frame that are still to be read
         self._message = 0  # opcode of the message that is being read; 0: none
-        self._collected = b""  # the text message so far
+        self._collected = bytearray()  # the text message so far
         self._utf8 = utf8.COMPLETE
         self._receive_credit = BURST
         self._deaf = False  # a close frame or a violation: what still comes is dropped
@@ -158,7 +158,7 @@ class Receiver:
                 if self._utf8 != utf8.COMPLETE:
                     self._violation(ProtocolError(frames.NOT_UTF8, "text ends inside a character"))
                 self.text = str(self._collected, "utf-8")
-                self._collected = b""
+                self._collected = bytearray()
                 self._message = 0
                 return TEXT
             elif not self._next_frame():

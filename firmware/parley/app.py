@@ -88,15 +88,7 @@ class App:
 
         uplink = Ring(_UPLINK, _UPLINK_FRAME)
         downlink = Ring(_DOWNLINK)
-        if dialect.FRAMED:
-            version = settings.version
-            self.link = WebSocketTask(PacketSource(uplink, settings.codec, version), settings)
-            sink = packets = PacketSink(downlink, _RATE, settings.codec, version)
-            self.link.closed_sink = packets.muted
-            packets.on_text = self._received
-        else:
-            self.link = WebSocketTask(SampleSource(uplink), settings)
-            sink = SampleSink(downlink, _RATE)
+        sink = (self._packets if dialect.FRAMED else self._samples)(uplink, downlink)
         self.player = Player(
             self._output, downlink, _RATE, settings.prebuffer_ms, self._drained, self.link.room
         )
@@ -124,6 +116,20 @@ class App:
             ),
             self._gesture,
         )
+
+    def _samples(self, uplink, downlink):
+        """The link of a dialect with bare samples; return its sink."""
+        self.link = WebSocketTask(SampleSource(uplink), self._settings)
+        return SampleSink(downlink, _RATE)
+
+    def _packets(self, uplink, downlink):
+        """The link of a dialect with packets of a codec; return its sink."""
+        settings = self._settings
+        sink = PacketSink(downlink, _RATE, settings.codec, settings.version)
+        sink.on_text = self._received
+        self.link = WebSocketTask(PacketSource(uplink, settings.codec, settings.version), settings)
+        self.link.closed_sink = sink.muted
+        return sink
 
     def _offer_tools(self, name):
         """The device as MCP server; boards and users add to `self.tools`."""

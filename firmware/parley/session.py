@@ -51,6 +51,7 @@ class Session:
         self._limit = limit.Limit(self._passed)
         self._wake_again = False
         self._held = False  # the talk key
+        self._greeting = False  # the window has not been open since the wake
         self._typed = None  # what the person typed before there was a session
         self.on_tool = self.on_reboot = self.on_over = None
         self.mode = dialect.mode(settings)
@@ -227,7 +228,7 @@ class Session:
         trace.emit("drained")
         if self.phase == ACTIVE and self.output_pending_done:
             self._drop_output()
-            if self.mode.follow_on:
+            if self.mode.follow_on or self._greeting:
                 self._listen()
             else:
                 self._rest()
@@ -284,6 +285,7 @@ class Session:
         self._send(message)
         if self.mode.publish == events.HELD:
             return
+        self._greeting = True
         if self._settings.cold_start_warmup and message is not None:
             self._limit.start(_GREETING, self._settings.greeting_timeout_ms)
         else:
@@ -402,6 +404,7 @@ class Session:
 
     def _open_window(self):
         self._limit.stop()
+        self._greeting = False
         opens = not self.voice_input_open
         self.voice_input_open = True
         self._enter(states.LISTENING)
@@ -438,6 +441,7 @@ class Session:
         self._close_window()
         self._drop_output()
         self.session_id = None
+        self._greeting = False
         self._typed = None
         if self.on_over:
             self.on_over()
