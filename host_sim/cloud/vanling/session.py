@@ -184,7 +184,7 @@ class Session:
     def _on_turn_over(self, shadow, words):
         self._touch()
         if words.spoken:
-            self._log("asr_result", "heard the person", "asr", text=words.text)
+            self._log("asr_result", "heard the person", text=words.text)
         if words.text:
             self._empty.reset()
             self._answer(shadow, words)
