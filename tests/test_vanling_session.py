@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from test_vanling_harness import FRAME_MS, QUICK, SPOKEN, connect, greet, run, silence, talk, voice
@@ -9,6 +10,7 @@ from test_vanling_harness import FRAME_MS, QUICK, SPOKEN, connect, greet, run, s
 from host_sim.cloud.providers.base import ProviderBusy
 from host_sim.cloud.providers.scripted import ScriptedAsr
 from host_sim.cloud.providers.tone import tone
+from host_sim.cloud.vanling.mouth import EpochOutlet
 
 CLOCKS = replace(QUICK, no_audio=0.1)  # for tests in which the clock has to end a turn
 SOON = replace(QUICK, no_audio=0.1, inactivity=0.4)
@@ -346,6 +348,29 @@ def test_an_abort_while_the_recogniser_works_leaves_no_late_answer():
         assert (await device.reply())["stt"] == "two"
 
     talk(scenario, asr=asr)
+
+
+def test_what_an_older_epoch_still_says_is_dropped():
+    class Everything:
+        said = []
+
+        def post(self, output):
+            self.said.append(output)
+
+        async def send(self, sound):
+            self.said.append(sound)
+
+    async def scenario():
+        session = SimpleNamespace(epoch=3)
+        outlet = EpochOutlet(session, Everything())
+        outlet.post("now")
+        await outlet.send("now too")
+        session.epoch = 4
+        outlet.post("late")
+        await outlet.send("late too")
+        assert Everything.said == ["now", "now too"]
+
+    asyncio.run(scenario())
 
 
 def test_an_abort_with_nothing_to_abort_is_harmless():

@@ -26,7 +26,7 @@ from test_vanling_harness import (
     talk,
 )
 
-from host_sim.cloud import ConfigError
+from host_sim.cloud import ConfigError, Limits
 from host_sim.cloud.providers.tone import tone
 from host_sim.cloud.vanling import framing
 from host_sim.cloud.vanling.options import VanlingOptions
@@ -92,6 +92,16 @@ def test_a_device_that_never_says_hello_is_closed():
             assert await device.closed() == aiohttp.WSCloseCode.PROTOCOL_ERROR
 
     run(scenario, limits=replace(QUICK, hello=0.05))
+
+
+def test_one_device_too_many_is_turned_away():
+    async def scenario(cloud):
+        async with connect(cloud) as first, connect(cloud) as second:
+            await greet(first)
+            assert await second.closed() == aiohttp.WSCloseCode.TRY_AGAIN_LATER
+
+    # The refusal comes before the hello: one session is what the first connection is already.
+    run(scenario, config_limits=Limits(sessions=1))
 
 
 def test_a_second_hello_changes_nothing():
@@ -236,18 +246,20 @@ def test_any_bytes_are_a_whole_frame_or_a_named_fault(version, message):
         '{"type": "text", "text": "hi", "session_id": "another"}',
         '{"type": "abort", "session_id": "another"}',
         '{"type": "mcp"}',
+        '{"type": "mcp", "payload": ' + "[" * 400 + "]" * 400 + "}",
+        '{"type": "abort", "x": ' + "[" * 960 + "]" * 960 + "}",
         '{"type": "mcp", "payload": "x"}',
         '{"type": "mcp", "payload": {"id": {}}}',
     ],
 )
-def test_what_cannot_be_understood_is_ignored(text):
+def test_what_cannot_be_understood_is_ignored(text, tmp_path):
     async def scenario(cloud, device):
         await device.socket.send_str(text)
         await device.say("text", text="still there")
         assert (await device.message())["text"] == "still there"
         assert (await device.reply())["text"] == "still there"
 
-    talk(scenario)
+    talk(scenario, record=str(tmp_path))
 
 
 @given(

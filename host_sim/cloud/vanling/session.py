@@ -15,9 +15,11 @@ In 2 to 6 the epoch grows, and output of an older epoch is dropped.
 """
 
 import asyncio
+import logging
 from collections import deque
 from functools import partial
 
+from ..providers.base import ProviderBusy
 from . import frames
 from .empty_input import Before, EmptyInput, Prompt, kind_of
 from .mouth import EpochOutlet, Mouth
@@ -293,7 +295,15 @@ class Session:
             self._go_on_listening()
 
     def _on_failed(self, failed, event):
-        self._log("error", "has failed", event.part.lower(), error=event.error, code="failed")
+        busy = isinstance(event.error, ProviderBusy)
+        self._log(
+            "error",
+            "is busy" if busy else "has failed",
+            event.part.lower(),
+            level=logging.ERROR,
+            error=None if busy else event.error,
+            code="server_busy" if busy else "failed",
+        )
         if failed is self._shadow and self._running is not None:
             self._listen_again()
             return
