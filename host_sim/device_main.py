@@ -6,6 +6,7 @@ table.
 
 import gc
 import json
+import os
 import sys
 
 import runtime
@@ -21,12 +22,22 @@ import machine  # noqa: E402
 import person  # noqa: E402
 import world  # noqa: E402
 
-from parley import log, trace  # noqa: E402
-from parley import settings as settings_module  # noqa: E402
-from parley.app import App  # noqa: E402
-from parley.settings import Settings  # noqa: E402
+try:
+    from parley import log, trace
+    from parley import settings as settings_module
+    from parley.app import App
+    from parley.settings import Settings
+except Exception as error:  # MicroPython would tell it on standard output
+    sys.print_exception(error, sys.stderr)
+    sys.exit(1)
 
 _RATE = 16000
+_FILES = config["files"] or sys.argv[1] + ".files"  # the device's file system
+_SETTINGS = _FILES + "/settings.json"
+try:  # noqa: SIM105  MicroPython has no contextlib
+    os.mkdir(_FILES)
+except OSError:
+    pass  # it has been used before
 
 
 class Trace:
@@ -77,28 +88,20 @@ class Trace:
             self._file.close()
 
 
-async def main():
+async def main(tracer):
     """Return the exit status."""
-    tracer = Trace(config["trace"])
-    trace.sink = tracer.event
-    world.microphone = world.Microphone(tracer.said)
-    world.speaker = world.Speaker(config["speaker"], _RATE, tracer.played)
     ended = asyncio.Event()
     device = Device(ended)
     board = config["board"]
     pins = {"boot": board["boot"], "key": board["key"]}
     tracer.person = person.Person(config["script"], pins, device.say, device.quit)
     limit = Limit(config["timeout"], ended)
-    try:
-        running = asyncio.create_task(device.run(board))
-        await ended.wait()
-        limit.over()
-        device.stop()
-        await running
-        return device.status
-    finally:
-        world.speaker.close(chip.now_us)
-        tracer.close()
+    running = asyncio.create_task(device.run(board))
+    await ended.wait()
+    limit.over()
+    device.stop()
+    await running
+    return device.status
 
 
 class Device:
@@ -110,11 +113,14 @@ class Device:
         self.status = 3  # until the script says `quit`
 
     async def run(self, board):
-        settings = Settings(config["settings"])
+        kept = load(_SETTINGS)
+        settings = Settings(kept.values() if kept else None)
+        for name, value in config["settings"].items():
+            settings.set(name, value)
         try:
             while True:
                 log.set_level(settings.log_level)
-                self._app = App(settings, board, config.get("settings_file"))
+                self._app = App(settings, board, _SETTINGS)
                 try:
                     await self._app.run()
                     return
@@ -122,7 +128,7 @@ class Device:
                     world.edges.clear()
                     if self.status == 0:
                         return
-                    settings = load(config.get("settings_file")) or settings
+                    settings = load(_SETTINGS) or settings
         except Exception as error:
             sys.print_exception(error, sys.stderr)
             self.status = 1
@@ -166,4 +172,15 @@ class Limit:
         chip.detach(self)
 
 
-sys.exit(asyncio.run(main()))
+tracer = Trace(config["trace"])
+trace.sink = tracer.event
+world.microphone = world.Microphone(tracer.said)
+world.speaker = world.Speaker(config["speaker"], _RATE, tracer.played)
+try:
+    status = asyncio.run(main(tracer))
+except KeyboardInterrupt:
+    status = 130
+finally:  # here, because MicroPython's asyncio leaves the tasks as they are
+    world.speaker.close(chip.now_us)
+    tracer.close()
+sys.exit(status)
