@@ -21,6 +21,7 @@ TABLE = {
     "client_id": Setting("", None, "who this device is; empty: made from its MAC address"),
     "ca_file": Setting("/ca.pem", None, "PEM or DER of the CA that a wss:// server chains to"),
     "session_start_extra": Setting({}, None, "merged into session_start, for other clouds"),
+    "ota_url": Setting("", None, "xiaozhi: pairing server that names the WebSocket"),
     "device_id": Setting("", None, "xiaozhi: the MAC address to show; empty: the chip's own"),
     "version": Setting(1, (1, 3), "xiaozhi: binary framing"),
     "codec": Setting("opus", ("opus", "pcm"), "xiaozhi: audio on the wire, if it can be had"),
@@ -94,7 +95,7 @@ class Settings:
 def check(name, value):
     """Return None, or one line that says what is wrong with `value`; secrets stay out."""
     if name not in TABLE:
-        return "setting %s: unknown" % name
+        return _unknown(name)
     default, limits, _ = TABLE[name]
     shown = "" if name in SECRETS else " %s" % json.dumps(value)[:40]
     if type(value) is not type(default):
@@ -109,10 +110,14 @@ def check(name, value):
     return None
 
 
+def _unknown(name):
+    return "setting %s: unknown" % json.dumps(name)[:40]  # a file's: it may hold anything
+
+
 def parse(name, text):
     """Turn a command line's text into the setting's type; ValueError with one line."""
     if name not in TABLE:
-        raise ValueError("setting %s: unknown" % name)
+        raise ValueError(_unknown(name))
     if isinstance(TABLE[name].default, str):
         value = text
     else:
