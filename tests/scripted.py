@@ -372,7 +372,7 @@ class _Stage:
         self.fault = asyncio.get_running_loop().create_future()
 
     async def run(self):
-        listener = socket.create_server(("127.0.0.1", 0))
+        listener = socket.create_server(("127.0.0.1", self.options.get("port", 0)))
         if "window" in self.options:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, self.options["window"])
         limit = self.options.get("window", 1 << 22)

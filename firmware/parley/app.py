@@ -52,8 +52,6 @@ class App:
         self._line = None
         dialect = _DIALECTS[settings.protocol]
         settings.codec = codec.offer(settings.codec)
-        if not settings.client_id:
-            settings.client_id = "parley-" + machine.unique_id().hex()
         if not settings.device_id:
             settings.device_id = ":".join(["%02x" % byte for byte in machine.unique_id()])
         # I2S first, while DMA memory is whole; made once
@@ -107,6 +105,11 @@ class App:
             self._connect,
             self._show,
         )
+        self._admission = None
+        if dialect.PAIRS:
+            self._ask_for_admission(board["name"])
+        elif not settings.client_id:
+            settings.client_id = "parley-" + machine.unique_id().hex()
         if dialect.TOOLS:
             self._offer_tools(board["name"])
         self._buttons = Buttons(
@@ -125,11 +128,25 @@ class App:
     def _packets(self, uplink, downlink):
         """The link of a dialect with packets of a codec; return its sink."""
         settings = self._settings
-        sink = PacketSink(downlink, _RATE, settings.codec, settings.version)
+        sink = PacketSink(downlink, _RATE, settings)
         sink.on_text = self._received
-        self.link = WebSocketTask(PacketSource(uplink, settings.codec, settings.version), settings)
+        self.link = WebSocketTask(PacketSource(uplink, settings), settings)
         self.link.closed_sink = sink.muted
         return sink
+
+    def _ask_for_admission(self, name):
+        """A server of this family may be named by a pairing server; the UUID is ours for ever."""
+        from parley import VERSION, pairing
+        from parley.admission import Admission
+
+        settings = self._settings
+        folder = self._path.rsplit("/", 1)[0] if self._path else ""
+        kept = pairing.Kept(folder + "/pairing.json")
+        settings.client_id = settings.client_id or kept.uuid
+        identity = pairing.Identity(
+            settings.device_id, settings.client_id, "parley", name, "esp32s3", VERSION
+        )
+        self._admission = Admission(settings, identity, kept, self._trust, self._note)
 
     def _offer_tools(self, name):
         """The device as MCP server; boards and users add to `self.tools`."""
@@ -155,6 +172,8 @@ class App:
             ("buttons", self._buttons.run),
         )
         tasks = [asyncio.create_task(self._keep(name, part)) for name, part in parts]
+        if self._admission:
+            tasks.append(asyncio.create_task(self._admission.run(self._resting)))
         try:
             await self._stopping.wait_ms(None)
             self.session.leave()
@@ -218,19 +237,36 @@ class App:
     def _connect(self):
         """Open the link; return `(code, detail)` when that can't even begin."""
         settings = self._settings
+        problem = self._admission.check() if self._admission else None
+        if problem:
+            return problem
         headers = []
         if settings.token:
             token = settings.token
             headers.append(("Authorization", token if " " in token else "Bearer " + token))
         headers.extend(self.session.dialect.headers(settings))
-        if settings.url.startswith("wss://") and self._tls is None:
-            try:
-                with open(settings.ca_file, "rb") as file:
-                    self._tls = trust.client_context(file.read())
-            except (OSError, ValueError) as error:
-                return errors.UNTRUSTED, "%s: %s" % (settings.ca_file, error)
-        self.link.open(settings.url, headers, self._tls)
+        try:
+            context = self._trust(settings.url)
+        except (OSError, ValueError) as error:
+            return errors.UNTRUSTED, "%s: %s" % (settings.ca_file, error)
+        self.link.open(settings.url, headers, context)
         return None
+
+    def _trust(self, url):
+        """The TLS context for a secure address, else None; made once, parsing is slow."""
+        if not url.startswith(("wss://", "https://")):
+            return None
+        if self._tls is None:
+            with open(self._settings.ca_file, "rb") as file:
+                self._tls = trust.client_context(file.read())
+        return self._tls
+
+    def _resting(self):
+        return self.session.phase == states.OFF
+
+    def _note(self, text):
+        self.session.notice = text
+        self._show()
 
     def _save(self):
         """Keep what was changed; never in a conversation: flash stops the interpreter for long."""

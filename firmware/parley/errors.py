@@ -9,6 +9,8 @@ REFUSED = "refused"
 UNTRUSTED = "untrusted"
 CLOCK = "clock"
 LOST = "lost"
+PAIRING = "pairing_failed"
+ACTIVATION = "activation"
 TIMEOUT = "server_message_timeout"
 PROTOCOL = "protocol_error"
 MEDIA = "unsupported_media"
@@ -25,6 +27,8 @@ _LINES = {
     REFUSED: "server refused",
     UNTRUSTED: "server certificate not trusted",
     CLOCK: "clock not set: certificate can't be checked",
+    PAIRING: "pairing server",
+    ACTIVATION: "activation code",
     LOST: "connection lost",
     TIMEOUT: "server does not answer",
     PROTOCOL: "server broke the protocol",

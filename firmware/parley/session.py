@@ -91,8 +91,8 @@ class Session:
             self._limit.stop()
             self.notice = ""
             self.phase = CONNECTING
-            trace.emit("connect", "url", _shown(self._settings.url))
             problem = self._connect()
+            trace.emit("connect", "url", _shown(self._settings.url))
             if problem:
                 self.ended("device", *problem)
         elif self.phase == ACTIVE and self.state == states.IDLE:
