@@ -113,8 +113,7 @@ class Device:
         self.status = 3  # until the script says `quit`
 
     async def run(self, board):
-        kept = load(_SETTINGS)
-        settings = Settings(kept.values() if kept else None)
+        settings = load(_SETTINGS) or Settings()
         for name, value in config["settings"].items():
             settings.set(name, value)
         try:

@@ -112,6 +112,9 @@ class App:
             settings.client_id = "parley-" + machine.unique_id().hex()
         if dialect.TOOLS:
             self._offer_tools(board["name"])
+        for problem in settings.problems:
+            log.warn(problem)
+            self.session.notice = problem
         self._buttons = Buttons(
             (
                 Button("boot", self._button(board["boot"]), DOUBLE | VERY_LONG),
@@ -190,7 +193,7 @@ class App:
 
     def set_volume(self, percent):
         """0 to 100, kept over a restart."""
-        self._settings.volume = percent
+        self._settings.set("volume", percent)
         self.player.set_volume(percent)
         self._unsaved = True
 

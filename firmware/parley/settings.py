@@ -54,6 +54,7 @@ class Settings:
 
     def __init__(self, values=None):
         self.problems = []
+        self._stored = {}
         for name, row in TABLE.items():
             default = row.default
             setattr(self, name, dict(default) if isinstance(default, dict) else default)
@@ -67,11 +68,12 @@ class Settings:
         problem = check(name, value)
         if problem is None:
             setattr(self, name, value)
+            self._stored[name] = value
         return problem
 
     def values(self):
-        """Return what differs from the defaults, as it is stored."""
-        return {n: getattr(self, n) for n, row in TABLE.items() if getattr(self, n) != row.default}
+        """Return what was set, as it is stored; what a program only derives is not among it."""
+        return dict(self._stored)
 
     def masked(self):
         """Return all settings for a person to see: a secret only says whether it is set."""
