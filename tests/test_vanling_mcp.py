@@ -267,6 +267,21 @@ def test_what_nobody_asked_for_is_ignored(payload):
     with_tools(scenario)
 
 
+@pytest.mark.parametrize("wrong", [{"id": True}, {"id": 1.0}, {"id": "1"}, {"method": "ping"}])
+def test_only_an_answer_with_the_same_id_is_an_answer(wrong):
+    async def scenario(cloud, device):
+        key, _, _ = await request(device)
+        assert key == 1
+        payload = {"jsonrpc": "2.0", "id": key, "error": {"message": "not this"}, **wrong}
+        await device.say("mcp", payload=payload)
+        await answer(device, key, {})
+        key, method, _ = await request(device)
+        assert method == "tools/list"
+        await answer(device, key, {"tools": []})
+
+    talk(scenario, hello=MCP)
+
+
 def test_a_device_that_does_not_answer_initialize_can_still_talk():
     async def scenario(cloud, device):
         assert (await request(device))[1] == "initialize"
@@ -285,7 +300,7 @@ def test_a_listing_without_end_is_given_up_and_what_was_learnt_is_kept():
             key, _, _ = await request(device)
             await answer(device, key, {"tools": [tool(name), 7, {}], "nextCursor": "same"})
         await cloud.wait_for("tools")
-        assert cloud.seen("mcp_failed")
+        assert "do not end" in cloud.seen("mcp_failed")[0]["reason"]
         assert cloud.seen("tools")[0]["names"] == ["a", "b"]
 
     talk(scenario, hello=MCP)

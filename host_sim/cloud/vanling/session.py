@@ -236,8 +236,6 @@ class Session:
         self._enter(SPEAKING)
         if self._mode == "realtime":
             self._listen(armed=False)
-        else:
-            self._mode = None
         voice = EpochOutlet(self, self._outlet)
         report = partial(self._report, promoted)
         emotion = "happy" if isinstance(subject, Words) else "neutral"
@@ -307,8 +305,6 @@ class Session:
         if failed is self._shadow and self._running is not None:
             self._listen_again()
             return
-        if failed is self._shadow and self._mode == "auto":
-            self._mode = None
         self._post("alert", status="error", message="This cannot be answered now.", emotion="sad")
         if self._mouth is None or not self._mouth.open:
             # The device waits for an answer: an empty one ends that.
