@@ -348,7 +348,8 @@ def test_r07_key_in_any_phase(runtime):
     assert len(presses) == len(delays)
     turns = [e["t_ms"] for e in run.events("state", to="THINKING")][1:] + [1 << 20]
     for press, following in zip(presses, turns, strict=True):
-        assert not np.any(run.heard(press + 105, following))
+        # the ring, the block that was being copied, and the ramp in the one behind it
+        assert not np.any(run.heard(press + 64 + 16 + 10, following))
     assert not run.events("drained")
 
 

@@ -780,10 +780,7 @@ def test_messages_keep_a_reply_alive(runtime):
         await c.say("turn_new", **ids(), text="hm")
         for number in range(5):
             await c.say("output_text", **ids(), text=f"part {number}.")
-            await c.sound(tone(700))
-            await c.device("ui")
-            target = len(c.events("play")) + 40
-            await c.until(lambda target=target: len(c.events("play")) >= target, "sound")
+            await c.later(600)
         await c.say("turn_done", **ids())
 
     run = converse(cloud, runtime=runtime, settings={"server_message_timeout_ms": 1000})

@@ -220,13 +220,17 @@ STRETCH = st.sampled_from(
         [*text(NEW), ("sounded",), *text(DONE), ("drained",)],
         [*text({**NEW, "text": ""}), *text(TEXT), *text(DONE)],
         [("voice", 1), ("voice", 2)],
+        [("ended", "cloud", "closed", "1000"), ("time",)],
+        [("leave",), ("time",), ("ended", "device", "user_exit", ""), ("time",)],
     ]
 )
-STEPS = st.lists(SINGLE | STRETCH | MESSAGES.map(text), max_size=14).map(lambda a: sum(a, []))
+STEPS = st.lists(STRETCH | SINGLE | STRETCH | MESSAGES.map(text), max_size=12).map(
+    lambda a: sum(a, [])
+)
 
 
 @settings(
-    max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(steps=STEPS, greets=st.booleans())
 def test_any_sequence_of_events_keeps_the_rules(device, steps, greets):
