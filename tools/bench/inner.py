@@ -36,7 +36,7 @@ def _inside(script: str, config: dict, heap: str = _HEAP) -> dict:
 
 def throughput(frames: int, repeats: int, aiohttp: str | None) -> list[Row]:
     """The WebSocket client beside a bare stream and, where a copy is given, beside aiohttp."""
-    cases = [(size, frames, max(1, frames // 100)) for size in _SIZES]
+    cases = [(size, frames, max(1, frames // 10)) for size in _SIZES]
     with Peer() as peer:
         config = {"port": peer.port, "repeats": repeats, "aiohttp": aiohttp, "cases": cases}
         taken = _inside("throughput.py", config)
