@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from interpreters import RUNTIMES, Worker
 
@@ -203,6 +203,7 @@ def text(message):
     return [("text", json.dumps(message))]
 
 
+BEGUN = [("wake",), ("opened",), *text(ACK)]
 SINGLE = st.sampled_from(
     [
         *[("wake",), ("leave",), ("interrupt",), ("opened",), ("sounded",), ("drained",)],
@@ -214,8 +215,8 @@ SINGLE = st.sampled_from(
 # whole stretches of a conversation, so that its deeper states are reached often
 STRETCH = st.sampled_from(
     [
-        [("wake",), ("opened",), *text(ACK)],
-        [("wake",), ("opened",), *text(ACK), ("time",)],
+        BEGUN,
+        [*BEGUN, ("time",)],
         [*text(NEW), *text(TEXT), ("sounded",)],
         [*text(NEW), ("sounded",), *text(DONE), ("drained",)],
         [*text({**NEW, "text": ""}), *text(TEXT), *text(DONE)],
@@ -233,6 +234,10 @@ STEPS = st.lists(STRETCH | SINGLE | STRETCH | MESSAGES.map(text), max_size=12).m
     max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(steps=STEPS, greets=st.booleans())
+@example(steps=[*BEGUN, ("ended", "cloud", "closed", "1000"), ("time",)], greets=True)
+@example(steps=[*BEGUN, ("leave",), ("time",), ("wake",), ("time",)], greets=True)
+@example(steps=[*BEGUN, *text(NEW), ("ended", "transport", "lost", ""), ("time",)], greets=False)
+@example(steps=[*BEGUN, *text(NEW), ("interrupt",), ("sounded",), *text(DONE)], greets=False)
 def test_any_sequence_of_events_keeps_the_rules(device, steps, greets):
     """States legal, window only in LISTENING, one `closed` a connection, nothing hangs."""
     assert device.call("play", steps, greets) == []
