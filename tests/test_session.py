@@ -80,13 +80,13 @@ def check(s, link, limit, seen):
     must(s.state in states.NEXT, "state")
     must(not s.voice_input_open or (active and s.state == "LISTENING"), "window")
     must(not s.audio_publish_enabled or s.voice_input_open, "publishing")
-    must(not s.output_gate_open or (active and s.active_turn_id is not None), "gate")
-    must((link.sink is not None) == s.output_gate_open, "the gate is the link's sink")
+    must(not s.reply.gate_open or (active and s.reply.turn_id is not None), "gate")
+    must((link.sink is not None) == s.reply.gate_open, "the gate is the link's sink")
     must(active or s.state in ("IDLE", "ERROR"), "state without a session")
     must(s.phase != states.OFF or (s.session_id is None and link.phase == "off"), "off")
     must(s.phase != states.OPENING or limit.kind, "no limit for the answer")
     must(s.state != "THINKING" or limit.kind, "no limit in THINKING")
-    waits = active and not s.voice_input_open and not s.output_pending_done
+    waits = active and not s.voice_input_open and not s.reply.done
     must(not waits or limit.kind, "nothing ends this")
     opened = [e for n, e in seen if n == "input"]
     must(all([o["open"] == (i % 2 == 0) for i, o in enumerate(opened)]), "input events")
