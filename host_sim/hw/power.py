@@ -1,0 +1,42 @@
+"""Power and resets of the simulated chip: what survives them, and who is told.
+
+On the virtual board a process outside plays the power supply: it is told what the program asks for, ends this
+interpreter and starts a new one. Elsewhere nobody is told, and a reset ends the program.
+"""
+
+import json
+
+rtc = b""  # RTC memory
+reset_cause = 1  # machine.PWRON_RESET
+_outside = None
+
+
+def install(outside, memory, cause):
+    """`outside`: the file that takes one JSON list a line."""
+    global _outside, rtc, reset_cause
+    _outside = outside
+    rtc = bytes(memory)
+    reset_cause = cause
+
+
+def tell(what, argument=None):
+    """Tell the outside world, if there is one."""
+    if _outside:
+        _outside.write((json.dumps([what, argument]) + "\n").encode())
+
+
+def keep(memory):
+    """Change the RTC memory."""
+    global rtc
+    rtc = memory
+    tell("rtc", list(memory))
+
+
+def halt():
+    """The program has asked for its own end; without an outside world that is its exit."""
+    if not _outside:
+        raise SystemExit(0)
+    import time
+
+    while True:
+        time.sleep(1)
