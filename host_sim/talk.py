@@ -1,7 +1,8 @@
 """`host_sim talk`: the test cloud and one device hold a spoken conversation; its picture is drawn.
 
-The person speaks with human recordings (pocketsphinx's own, fetched at set-up) and with espeak-ng. The
-words that the recordings are known to hold must be recognised, otherwise the run fails.
+The person speaks with human recordings (pocketsphinx's own, fetched at set-up) and with
+espeak-ng. The words that the recordings are known to hold must be recognised, otherwise the run
+fails.
 """
 
 import argparse

@@ -18,9 +18,9 @@ from transport import Transport
 
 _INPUT = const(1024)  # bytes read ahead: headers, a control frame, a whole frame of 20 ms of audio
 #: bytes that one direction moves before other tasks get their turn
-BURST = const(4096)
+BURST = const(8192)
 #: what a frame counts for in a burst, beside its bytes
-FRAME = const(512)
+FRAME = const(1024)
 
 
 @micropython.viper

@@ -1,4 +1,4 @@
-"""App: the composition root. It builds every part, gives the buttons their meaning, and keeps the parts going.
+"""App: the composition root. It builds the parts, keeps them going, and gives the buttons meaning.
 
 `App(settings, board).run()` never ends by itself; `stop()` ends the conversation and then `run()`.
 """
@@ -8,22 +8,22 @@ import gc
 
 import machine
 import neopixel
-import tls
+import trust
 from i2saudio import Input, Output
 from micropython import const
 from pcmring import Ring
 from pushbutton import DOUBLE, VERY_LONG, Button, Buttons
 from waiting import Waiter
 
-from parley import errors, log, states, trace, ui
-from parley.codec import PcmDecoder
+from parley import codec, errors, log, states, trace, ui
+from parley.audio_frames import PacketSink, PacketSource, SampleSink, SampleSource
 from parley.player import Player
-from parley.protocol import ai_session
+from parley.protocol import ai_session, events, xiaozhi
 from parley.session import Session
 from parley.speech import Speech
 from parley.websocket_task import WebSocketTask
 
-_DIALECTS = {"ai-session": ai_session}
+_DIALECTS = {"ai-session": ai_session, "xiaozhi": xiaozhi}
 _RATE = const(16000)
 _MIC_BLOCK = const(320)  # samples, 20 ms: what the voice detector is tuned for
 _MIC_BLOCK_MS = const(20)
@@ -44,8 +44,12 @@ class App:
         self._stopping = Waiter()
         self._tls = None
         self._line = None
+        dialect = _DIALECTS[settings.protocol]
+        settings.codec = codec.offer(settings.codec)
         if not settings.client_id:
             settings.client_id = "parley-" + machine.unique_id().hex()
+        if not settings.device_id:
+            settings.device_id = ":".join(["%02x" % byte for byte in machine.unique_id()])
         # I2S first, while DMA memory is whole; made once
         mic = board["microphone"]
         microphone = machine.I2S(
@@ -78,7 +82,15 @@ class App:
 
         uplink = Ring(_UPLINK, _UPLINK_FRAME)
         downlink = Ring(_DOWNLINK)
-        self.link = WebSocketTask(uplink, settings)
+        if dialect.FRAMED:
+            version = settings.version
+            self.link = WebSocketTask(PacketSource(uplink, settings.codec, version), settings)
+            sink = packets = PacketSink(downlink, _RATE, settings.codec, version)
+            self.link.closed_sink = packets.muted
+            packets.on_text = self._received
+        else:
+            self.link = WebSocketTask(SampleSource(uplink), settings)
+            sink = SampleSink(downlink, _RATE)
         self.player = Player(
             self._output, downlink, _RATE, settings.prebuffer_ms, self._drained, self.link.room
         )
@@ -88,11 +100,11 @@ class App:
             self._input, uplink, _RATE, _MIC_BLOCK, settings, self._voice, self.link.flush
         )
         self.session = Session(
-            _DIALECTS[settings.protocol],
+            dialect,
             self.link,
             self.speech,
             self.player,
-            PcmDecoder(downlink),
+            sink,
             settings,
             self._connect,
             self._show,
@@ -155,13 +167,20 @@ class App:
 
     def _gesture(self, name, gesture):
         trace.emit("button", "name", name, "gesture", gesture)
+        session = self.session
         if name == "boot" and gesture == "long":
-            if self.session.phase in (states.OFF, states.CLOSING):
-                self.session.wake()
+            connecting = session.phase in (states.CONNECTING, states.OPENING)
+            if session.state in (states.IDLE, states.ERROR) and not connecting:
+                session.wake()
             else:
-                self.session.leave()
+                session.leave()
+        elif name == "key" and session.mode.publish == events.HELD:
+            if gesture == "down":
+                session.press()
+            elif gesture == "up":
+                session.release()
         elif name == "key" and gesture == "click":
-            self.session.interrupt()
+            session.interrupt()
 
     def _connect(self):
         """Open the link; return `(code, detail)` when that can't even begin."""
@@ -173,13 +192,17 @@ class App:
         headers.extend(self.session.dialect.headers(settings))
         if settings.url.startswith("wss://") and self._tls is None:
             try:
-                self._tls = _verifying(settings.ca_file)
+                with open(settings.ca_file, "rb") as file:
+                    self._tls = trust.client_context(file.read())
             except (OSError, ValueError) as error:
                 return errors.UNTRUSTED, "%s: %s" % (settings.ca_file, error)
         self.link.open(settings.url, headers, self._tls)
         return None
 
     # the parts are made before the session that they report to
+
+    def _received(self, text):
+        self.session.received(text)
 
     def _voice(self, edge):
         self.session.voice(edge)
@@ -200,12 +223,3 @@ class App:
             trace.emit(
                 "error", "code", errors.PART, "scope", "device", "message", "led: " + repr(error)
             )
-
-
-def _verifying(ca_file):
-    """Return a TLS context that trusts the CA in `ca_file` and nothing else; kept, parsing is slow."""
-    context = tls.SSLContext(tls.PROTOCOL_TLS_CLIENT)
-    context.verify_mode = tls.CERT_REQUIRED
-    with open(ca_file, "rb") as file:
-        context.load_verify_locations(file.read())
-    return context

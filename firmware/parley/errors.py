@@ -1,4 +1,4 @@
-"""What can go wrong, each with the line that a person sees. The codes are also those of the trace."""
+"""What can go wrong, each with the line that a person sees; the codes are the trace's too."""
 
 LOOKUP = "lookup_failed"
 ADDRESS = "bad_address"

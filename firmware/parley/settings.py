@@ -1,73 +1,50 @@
 """Settings: each with its type, default, range and meaning; kept as JSON on the device.
 
-`load(path)` gives a `Settings` with an attribute for each; what can't be used gets its default and one
-line in `problems`. `save(path)` writes a new file and renames it: the old one or the new one is there,
-never a mixture.
+`load(path)` gives a `Settings` with an attribute for each; what can't be used gets its default
+and one line in `problems`. `save(path)` writes a new file and renames it: the old one or the new
+one is there, never a mixture.
 """
 
 import json
 import os
+from collections import namedtuple
 
-# name: (default, lowest or choices, highest, secret, meaning); the default's type is the setting's
+Setting = namedtuple("Setting", ("default", "limits", "meaning"))
+
+SECRETS = ("token",)
+
+# The default's type is the setting's; `limits`: lowest and highest of a number, a text's choices
 TABLE = {
-    "url": ("", None, None, False, "address of the server, ws:// or wss://"),
-    "token": ("", None, None, True, "bearer token for the handshake"),
-    "protocol": ("ai-session", ("ai-session",), None, False, "wire dialect"),
-    "client_id": ("", None, None, False, "who this device is; empty: made from its MAC address"),
-    "ca_file": (
-        "/ca.pem",
-        None,
-        None,
-        False,
-        "PEM or DER of the CA that a wss:// server must chain to",
+    "url": Setting("", None, "address of the server, ws:// or wss://"),
+    "token": Setting("", None, "bearer token for the handshake"),
+    "protocol": Setting("ai-session", ("ai-session", "xiaozhi"), "wire dialect"),
+    "client_id": Setting("", None, "who this device is; empty: made from its MAC address"),
+    "ca_file": Setting("/ca.pem", None, "PEM or DER of the CA that a wss:// server chains to"),
+    "session_start_extra": Setting({}, None, "merged into session_start, for other clouds"),
+    "device_id": Setting("", None, "xiaozhi: the MAC address to show; empty: the chip's own"),
+    "version": Setting(1, (1, 3), "xiaozhi: binary framing"),
+    "codec": Setting("opus", ("opus", "pcm"), "xiaozhi: audio on the wire, if it can be had"),
+    "mode": Setting("auto", ("auto", "manual", "realtime"), "xiaozhi: who ends an utterance"),
+    "continue_listening": Setting(False, None, "xiaozhi auto: listen again after a reply"),
+    "wake_phrase": Setting("hello", None, "xiaozhi: told to the server at the wake"),
+    "cold_start_warmup": Setting(True, None, "ask the cloud for a greeting after the wake"),
+    "greeting_timeout_ms": Setting(3000, (0, 60000), "the window opens without a greeting"),
+    "connect_timeout_ms": Setting(8000, (500, 60000), "limit for TCP, TLS and upgrade together"),
+    "accept_timeout_ms": Setting(10000, (500, 60000), "limit for the cloud to accept"),
+    "server_message_timeout_ms": Setting(20000, (1000, 120000), "limit for a mute reply"),
+    "send_timeout_ms": Setting(10000, (500, 60000), "limit for the socket to take a frame"),
+    "error_ms": Setting(800, (0, 10000), "how long an error is shown as a state"),
+    "vad_start_ms": Setting(100, (20, 1000), "voice needed for a start"),
+    "vad_end_ms": Setting(800, (100, 5000), "time without voice needed for an end"),
+    "preroll_ms": Setting(200, (0, 500), "sent from before the voice began"),
+    "postroll_ms": Setting(200, (0, 1000), "sent after the voice has ended"),
+    "prebuffer_ms": Setting(120, (0, 500), "sound needed before the speaker begins"),
+    "speaker_dma_ms": Setting(64, (32, 256), "the speaker's ring: what no interrupt takes back"),
+    "mic_shift": Setting(
+        12, (10, 16), "microphone gain: shift from 32 to 16 bits, less is louder"
     ),
-    "session_start_extra": (
-        {},
-        None,
-        None,
-        False,
-        "merged into session_start for clouds that want more",
-    ),
-    "cold_start_warmup": (True, None, None, False, "ask the cloud for a greeting after the wake"),
-    "greeting_timeout_ms": (
-        3000,
-        0,
-        60000,
-        False,
-        "the window opens without a greeting after this",
-    ),
-    "connect_timeout_ms": (8000, 500, 60000, False, "limit for TCP, TLS and the upgrade together"),
-    "accept_timeout_ms": (10000, 500, 60000, False, "limit for the cloud to accept the session"),
-    "server_message_timeout_ms": (
-        20000,
-        1000,
-        120000,
-        False,
-        "limit for a reply that says nothing",
-    ),
-    "send_timeout_ms": (10000, 500, 60000, False, "limit for the socket to take a frame"),
-    "error_ms": (800, 0, 10000, False, "how long an error is shown as a state"),
-    "vad_start_ms": (100, 20, 1000, False, "voice needed for a start"),
-    "vad_end_ms": (800, 100, 5000, False, "time without voice needed for an end"),
-    "preroll_ms": (200, 0, 500, False, "sent from before the voice began"),
-    "postroll_ms": (200, 0, 1000, False, "sent after the voice has ended"),
-    "prebuffer_ms": (120, 0, 500, False, "sound needed before the speaker begins"),
-    "speaker_dma_ms": (
-        64,
-        32,
-        256,
-        False,
-        "the speaker's DMA ring: what an interrupt can't take back",
-    ),
-    "mic_shift": (12, 10, 16, False, "microphone gain: shift from 32 to 16 bits, less is louder"),
-    "volume": (100, 0, 100, False, "loudness in percent"),
-    "log_level": (
-        "warn",
-        ("off", "error", "warn", "info", "debug"),
-        None,
-        False,
-        "what is logged",
-    ),
+    "volume": Setting(100, (0, 100), "loudness in percent"),
+    "log_level": Setting("warn", ("off", "error", "warn", "info", "debug"), "what is logged"),
 }
 
 
@@ -77,7 +54,8 @@ class Settings:
     def __init__(self, values=None):
         self.problems = []
         for name, row in TABLE.items():
-            setattr(self, name, dict(row[0]) if isinstance(row[0], dict) else row[0])
+            default = row.default
+            setattr(self, name, dict(default) if isinstance(default, dict) else default)
         for name, value in (values or {}).items():
             problem = self.set(name, value)
             if problem:
@@ -92,7 +70,7 @@ class Settings:
 
     def values(self):
         """Return what differs from the defaults, as it is stored."""
-        return {n: getattr(self, n) for n, row in TABLE.items() if getattr(self, n) != row[0]}
+        return {n: getattr(self, n) for n, row in TABLE.items() if getattr(self, n) != row.default}
 
     def masked(self):
         """Return all settings for a person to see: a secret only says whether it is set."""
@@ -114,28 +92,28 @@ class Settings:
 
 
 def check(name, value):
-    """Return None, or one line that says what is wrong with `value` for `name`; secrets stay out."""
+    """Return None, or one line that says what is wrong with `value`; secrets stay out."""
     if name not in TABLE:
         return "setting %s: unknown" % name
-    default, low, high, secret, _ = TABLE[name]
-    shown = "" if secret else " %s" % json.dumps(value)[:40]
+    default, limits, _ = TABLE[name]
+    shown = "" if name in SECRETS else " %s" % json.dumps(value)[:40]
     if type(value) is not type(default):
         kind = {str: "text", int: "a number", bool: "true or false", dict: "an object"}
         return "setting %s:%s is not %s" % (name, shown, kind[type(default)])
-    if isinstance(low, tuple) and value not in low:
-        return "setting %s:%s is not one of %s" % (name, shown, ", ".join(low))
-    if isinstance(default, int) and not isinstance(default, bool) and not low <= value <= high:
-        return "setting %s:%s is not between %d and %d" % (name, shown, low, high)
+    if limits and isinstance(value, str) and value not in limits:
+        return "setting %s:%s is not one of %s" % (name, shown, ", ".join(limits))
+    if limits and isinstance(value, int) and not limits[0] <= value <= limits[1]:
+        return "setting %s:%s is not between %d and %d" % (name, shown, limits[0], limits[1])
     if isinstance(value, str) and any(ord(c) < 32 for c in value):
         return "setting %s: has control characters" % name
     return None
 
 
 def parse(name, text):
-    """Turn a command line's text into the setting's type; ValueError with one line if it can't be."""
+    """Turn a command line's text into the setting's type; ValueError with one line."""
     if name not in TABLE:
         raise ValueError("setting %s: unknown" % name)
-    if isinstance(TABLE[name][0], str):
+    if isinstance(TABLE[name].default, str):
         value = text
     else:
         try:
@@ -150,13 +128,13 @@ def parse(name, text):
 
 def mask(name, value):
     """Return `value`, or for a secret only whether there is one."""
-    if name in TABLE and TABLE[name][3]:
+    if name in SECRETS:
         return "(set)" if value else ""
     return value
 
 
 def load(path):
-    """Read `path`. A file that can't be used is kept aside as `path`.bad and named in `problems`."""
+    """Read `path`; a file that can't be used is kept as `path`.bad and named in `problems`."""
     try:
         with open(path, "rb") as file:
             raw = file.read()

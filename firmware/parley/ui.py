@@ -14,14 +14,14 @@ _CONNECTING = (16, 0, 16)
 
 
 def line(session):
-    """What the display shows: the footer of Pixel Soul's device, with what was said where it helps."""
+    """What the display shows: the footer of Pixel Soul's device, and what was said."""
     state = session.state
     if state == states.ERROR:
-        return session.error_text or "ERROR"
+        return session.notice or "ERROR"
     if state == states.IDLE:
         if session.phase in (states.CONNECTING, states.OPENING):
             return "WAIT SESSION"
-        return session.error_text or "say the wake word"
+        return session.notice or "say the wake word"
     if state == states.THINKING:
         return "THINKING: " + session.input_text
     if state == states.SPEAKING:

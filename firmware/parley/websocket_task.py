@@ -1,13 +1,13 @@
 """WebSocketTask: moves frames between the socket, a queue of texts, and two sides of audio.
 
-One connection at a time: `open()`, then `on_open()`, `on_text(text)`, `on_sound()`, and once, however
-it ended, `on_end(by, code, detail)`. `send(text)` queues a message, `attach(decoder)` opens the gate for
-downlink audio (None: what comes is read and dropped), `close()` ends politely and within a limit.
-It parses no JSON, knows no turn, never reconnects and never clears a ring.
+One connection at a time: `open()`, then `on_open()`, `on_text(text)`, `on_sound()`, and once,
+however it ended, `on_end(by, code, detail)`. `send(text)` queues a message, `attach(sink)`
+opens the gate for downlink audio (None: what comes is read and dropped), `close()` ends politely
+and within a limit. It parses no JSON, knows no turn, never reconnects and never clears a ring.
 
-A text is handed over before the next frame is read, so a gate that the Session moves is exact to the
-frame. Flow control is TCP's: a decoder without room stops the reading. Texts and answers to pings go
-before audio. Nobody cancels a wait on the socket; the guard closes it instead.
+A text is handed over before the next frame is read, so a gate that the Session moves is exact to
+the frame. Flow control is TCP's: a sink without room stops the reading. Texts and answers to
+pings go before audio. Nobody cancels a wait on the socket; the guard closes it instead.
 """
 
 import asyncio
@@ -30,21 +30,24 @@ _REPORT = const(8192)  # bytes of one message after which the trace is told
 
 
 class WebSocketTask:
-    """`uplink`: the ring that is sent from; `player` hears of data; the Session sets the callbacks."""
+    """`source` makes the frames that go up; the Session sets the callbacks."""
 
-    def __init__(self, uplink, settings):
-        self._uplink = uplink
+    def __init__(self, source, settings):
+        self._source = source
         self._settings = settings
         self._scratch = memoryview(bytearray(_SCRATCH))
         self._texts = []
+        self._last_text = None  # goes when the uplink ring is empty
         self._ws = None
         self._open = False
         self._sink = None
+        #: takes audio frames while the gate is closed, for what they hold beside audio
+        self.closed_sink = None
         self._epoch = 0
         self._fresh = False
         self._end = None  # (by, code, detail): the first cause wins
         self._write = Waiter()  # something to send, or the end
-        self._room = Waiter()  # the decoder may have room, or the gate moved
+        self._room = Waiter()  # the sink may have room, or the gate moved
         self._written = Waiter()  # the writer has ended
         self._closing = Waiter()  # for the guard
         self._over = Waiter()  # the connection has ended
@@ -64,6 +67,7 @@ class WebSocketTask:
             on_control=self._write.set,
         )
         self._texts.clear()
+        self._last_text = None
         self._end = None
         self._open = False
         for waiter in (self._write, self._room, self._written, self._closing, self._over):
@@ -71,9 +75,13 @@ class WebSocketTask:
         self.attach(None)
         asyncio.create_task(self._run(self._ws, url, headers, tls))
 
-    def send(self, text):
-        """Queue a text message; it goes before any audio that waits."""
+    def send(self, text, after_audio=False):
+        """Queue a text message; it goes before any audio that waits, or after all of it."""
         if self._ws is None or self._end is not None:
+            return
+        if after_audio:
+            self._last_text = text
+            self._write.set()
             return
         if len(self._texts) >= _TEXTS:
             self.dropped_texts += 1
@@ -85,15 +93,15 @@ class WebSocketTask:
         """There is something in the uplink ring."""
         self._write.set()
 
-    def attach(self, decoder):
-        """Open the gate towards `decoder`, or close it with None. What is being read is refused."""
-        self._sink = decoder
-        self._fresh = decoder is not None
+    def attach(self, sink):
+        """Open the gate towards `sink` (None: close it); a read in progress is refused."""
+        self._sink = sink
+        self._fresh = sink is not None
         self._epoch += 1
         self._room.set()
 
     def room(self):
-        """The decoder may have room again."""
+        """The sink may have room again."""
         self._room.set()
 
     def close(self, by, code, detail=""):
@@ -153,13 +161,13 @@ class WebSocketTask:
             self._end = (by, code, detail)
 
     async def _guard_end(self, ws):
-        """The watchdog: whoever wants to close gets an end within the limit, whatever the peer does."""
+        """The watchdog: a close has its end within the limit, whatever the peer does."""
         await self._closing.wait_ms(None)
         if not await self._over.wait_ms(_CLOSE_MS):
             ws.abort()
 
     async def _reader(self, ws):
-        """Ends: 1 close frame from the peer, 2 violation by the peer, 3 connection lost or aborted."""
+        """Ends: 1 close frame from the peer, 2 violation by the peer, 3 lost or aborted."""
         try:
             while True:
                 kind = await ws.receive()
@@ -179,11 +187,11 @@ class WebSocketTask:
             self._because("transport", errors.LOST, str(error))
 
     async def _read_audio(self, ws):
-        """One binary message, piece by piece, into the decoder or into nothing."""
+        """One binary message, piece by piece, into the sink or into nothing."""
         told = 0
         accepted = False
         while True:
-            sink = self._sink
+            sink = self._sink or self.closed_sink
             if sink is None:
                 view = self._scratch
             else:
@@ -195,24 +203,41 @@ class WebSocketTask:
                     continue
             epoch = self._epoch
             count = await ws.readinto(view)
-            into = sink is not None and epoch == self._epoch
+            into = self._sink is not None and epoch == self._epoch
             if told and (not count or into != accepted or told >= _REPORT):
                 trace.emit("rx_audio", "bytes", told, "accepted", accepted)
                 told = 0
             accepted = into
             if not count:
+                while sink and epoch == self._epoch and sink.step():
+                    self.on_data()
+                    await asyncio.sleep_ms(0)
                 if into:
-                    sink.end()
+                    self.on_data()
                 return
             told += count
+            if sink and epoch == self._epoch:
+                sink.commit(count)
             if not into:
                 self.refused += count
                 continue
-            sink.commit(count)
             if self._fresh:
                 self._fresh = False
                 self.on_sound()
             self.on_data()
+
+    async def _write_audio(self, ws):
+        """The next frame of audio, else what was to follow the last, else wait."""
+        count = self._source.fill(ws.payload, self._last_text is not None)
+        if count:
+            await ws.send(wsclient.BINARY, count)
+            trace.emit("tx_audio", "bytes", count)
+        elif self._last_text is not None:
+            text = self._last_text
+            self._last_text = None
+            await ws.send_text(text)
+        else:
+            await self._write.wait_ms(None)
 
     async def _writer(self, ws):
         try:
@@ -225,14 +250,8 @@ class WebSocketTask:
                     if ws.received_close or self._end[1] == errors.LOST:
                         break
                     ws.start_close(1000)
-                elif len(self._uplink) > 1:
-                    count = self._uplink.readinto(
-                        ws.payload, min(_PAYLOAD, len(self._uplink) & ~1)
-                    )
-                    await ws.send(wsclient.BINARY, count)
-                    trace.emit("tx_audio", "bytes", count)
                 else:
-                    await self._write.wait_ms(None)
+                    await self._write_audio(ws)
         except OSError as error:
             self._because("transport", errors.LOST, str(error))
             ws.abort()

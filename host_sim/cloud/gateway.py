@@ -15,6 +15,7 @@ from .messages import decode, fault_in_session_start, field
 from .recorder import Recorder
 
 _LARGEST_FRAME = 1 << 20  # bytes; a larger one is closed with 1009
+_AHEAD_OF_TCP = 1 << 14  # bytes of speech between two looks at whether TCP still takes them
 
 logger = logging.getLogger("host_sim.cloud")
 
@@ -42,6 +43,7 @@ class Gateway:
             autoclose=False,
             compress=False,
             max_msg_size=_LARGEST_FRAME,
+            writer_limit=_AHEAD_OF_TCP,
         )
         await socket.prepare(request)
         link = Link(socket, request.transport, self._config.limits)

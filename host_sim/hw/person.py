@@ -1,4 +1,4 @@
-"""The person of a script: waits for what happens, presses buttons, speaks, and in the end quits."""
+"""The person of a script: waits for what happens, presses buttons, speaks, quits."""
 
 import chip
 import world

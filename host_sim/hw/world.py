@@ -22,7 +22,7 @@ def set_level(pin, level):
 
 
 class Microphone:
-    """Hears one WAV after another, silence between; `on_said()` when one has been heard to its end."""
+    """Hears one WAV after another, silence between; `on_said()` after each."""
 
     def __init__(self, on_said):
         self._on_said = on_said
@@ -58,7 +58,7 @@ class Microphone:
 
 
 class Speaker:
-    """Writes what is heard to a WAV whose sample n is the sound at n / rate seconds since the start."""
+    """Writes what is heard to a WAV: sample n is the sound at n / rate seconds."""
 
     def __init__(self, path, rate, on_play):
         self._rate = rate

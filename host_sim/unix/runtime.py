@@ -17,7 +17,7 @@ host_us = utime.ticks_us  # the wall clock, in microseconds
 
 
 def install(speed):
-    """Start the chip's clock `speed` times as fast as real time and hook it below the event loop."""
+    """Start the chip's clock, `speed` times as fast as real time, below the event loop."""
     chip.start(utime.ticks_us, utime.sleep_us, speed)
     for name in dir(utime):
         if not name.startswith("__") and not hasattr(ticks, name):
