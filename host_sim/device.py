@@ -99,7 +99,7 @@ def configuration(args: argparse.Namespace) -> dict:
 
 
 def _settings(args: argparse.Namespace) -> dict:
-    table = _firmware_settings()
+    table = firmware_settings()
     values = {}
     for item in args.set:
         name, equals, text = item.partition("=")
@@ -119,7 +119,7 @@ def _settings(args: argparse.Namespace) -> dict:
     return values
 
 
-def _firmware_settings():
+def firmware_settings():
     """The firmware's own table of settings: one truth for the device and its command lines."""
     path = str(interpreter.SOURCE)
     sys.path.insert(0, path)

@@ -35,15 +35,15 @@ _ENTRY = struct.Struct("<2sBBII16sI")
 _CHIPS = {0: "ESP32", 2: "ESP32-S2", 5: "ESP32-C3", 9: "ESP32-S3", 12: "ESP32-C2", 13: "ESP32-C6"}
 _CHIPS |= {16: "ESP32-H2", 18: "ESP32-P4", 23: "ESP32-C5"}
 _ESP32_S3 = 9
-# as MicroPython's VfsLfs2 mounts with its defaults; version 2.0 is read by every release
+# as MicroPython's VfsLfs2 mounts with its defaults
 _LAYOUT = {
     "block_size": BLOCK,
     "read_size": 32,
     "prog_size": 32,
     "cache_size": 128,
     "lookahead_size": 32,
-    "disk_version": 0x0002_0000,
 }
+_READ_BY_ALL = 0x0002_0000  # version 2.0; a newer MicroPython makes it 2.1 at its first write
 _STARTED_BY_NAME = ("boot.py", "main.py")  # MicroPython looks for these as sources
 
 
@@ -165,16 +165,22 @@ def filesystem(files: dict[str, bytes], size: int) -> bytes:
     The rest of the area may hold anything: LittleFS erases a block before it uses it.
     """
     blocks = 16 + sum(2 + len(data) // (BLOCK - 256) for data in files.values())
+    blocks = _disk(files, blocks).used_block_count + 4  # some room: a full one can't be written
     if blocks > size // BLOCK:
         raise UsageError(f"flash too small: the files do not fit in {size >> 10} KB")
-    disk = littlefs.LittleFS(block_count=blocks, **_LAYOUT)
+    disk = _disk(files, blocks)
+    disk.fs_grow(size // BLOCK)
+    return bytes(disk.context.buffer)
+
+
+def _disk(files, blocks):
+    disk = littlefs.LittleFS(block_count=blocks, disk_version=_READ_BY_ALL, **_LAYOUT)
     for name, data in files.items():
         if "/" in name:
             disk.makedirs(name.rpartition("/")[0], exist_ok=True)
         with disk.open(name, "wb") as file:
             file.write(data)
-    disk.fs_grow(size // BLOCK)
-    return bytes(disk.context.buffer)
+    return disk
 
 
 def read_file(read, size: int, name: str) -> bytes | None:

@@ -8,12 +8,14 @@ import json
 
 rtc = b""  # RTC memory
 reset_cause = 1  # machine.PWRON_RESET
+flash_bytes = 16 * 1024 * 1024
 _outside = None
 
 
-def install(outside, memory, cause):
-    """`outside`: the file that takes one JSON list a line."""
-    global _outside, rtc, reset_cause
+def install(outside, memory, cause, flash):
+    """`outside`: the file that takes one JSON list a line; `flash`: the size of the flash in bytes."""
+    global _outside, rtc, reset_cause, flash_bytes
+    flash_bytes = flash
     _outside = outside
     rtc = bytes(memory)
     reset_cause = cause

@@ -38,9 +38,9 @@ _COMPLAINT_S = 0.5  # how often the ROM says so
 
 
 class VirtualBoard:
-    """`usb`: "bridge" or "native"; `gone_s`: how long a native port is away at a reset; `script`: what the
-    person does after each start, as for `host_sim device`; `download_button`: False when the loader's packets
-    do not stand for the reset lines, so that only a held button leads there."""
+    """`usb`: "bridge" or "native"; `gone_s`: how long a native port is away at a reset; `script`: what
+    the person does after each start, its sounds as `host_sim.device.script` makes them; `reset_lines`:
+    False when the loader's packets do not stand for them, so that only a held button leads there."""
 
     def __init__(
         self,
@@ -103,6 +103,10 @@ class VirtualBoard:
         self._ask("off")
         if self._thread:
             self._thread.join()
+
+    def join(self) -> None:
+        """Wait until it has no power any more."""
+        self._thread.join()
 
     def reset(self) -> None:
         """Press the reset button."""
@@ -256,6 +260,7 @@ class VirtualBoard:
         os.set_inheritable(writing, True)
         config = {
             "flash": str(self.flash.path.resolve()),
+            "flash_size": self.flash.size,
             "offset": offset,
             "size": size,
             "control": f"/dev/fd/{writing}",

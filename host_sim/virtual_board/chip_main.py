@@ -10,6 +10,7 @@ import sys
 import vfs
 
 import chip
+import esp  # noqa: F401
 import i2s  # noqa: F401  the drivers that the firmware will import
 import machine
 import neopixel
@@ -136,14 +137,16 @@ def main(names):
     pc = vfs.VfsPosix("/")
     with open(sys.argv[1]) as file:
         config = json.load(file)
-    power.install(pc.open(config["control"], "wb"), config["rtc"], config["reset_cause"])
+    outside = pc.open(config["control"], "wb")
+    power.install(outside, config["rtc"], config["reset_cause"], config["flash_size"])
     machine.mac = bytes(config["mac"])
     runtime.install(1)
     mount(config, pc)
     traced = surround(config, pc)
     gc.collect()
-    power.tell("up")
-    if start("boot.py", names) and config["main"]:
+    booted = start("boot.py", names)
+    power.tell("up")  # USB comes after boot.py
+    if booted and config["main"]:
         try:
             from parley import trace
 
