@@ -89,7 +89,7 @@ def configuration(args: argparse.Namespace) -> dict:
     board = json.loads((interpreter.ROOT / "board" / "breadboard.json").read_text())
     return {
         "settings": _settings(args),
-        "script": _script(args),
+        "script": script(args),
         "board": board,
         "speaker": _output_file("--speaker", args.speaker),
         "trace": _output_file("--trace", args.trace),
@@ -130,7 +130,8 @@ def firmware_settings():
     return settings
 
 
-def _script(args: argparse.Namespace) -> list:
+def script(args: argparse.Namespace) -> list:
+    """Read and check `args.script`, its sounds and `args.mic` with it; UsageError names the step."""
     steps = DEFAULT_SCRIPT
     base = pathlib.Path()
     if args.script:

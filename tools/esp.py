@@ -10,14 +10,14 @@ from collections.abc import Callable
 
 import esptool
 import serial
-from esp_pylib.logger import EspLogBase
+from esp_pylib.logger import EspLog, EspLogBase
 from esptool.logger import log
 from esptool.reset import ResetStrategy
 from esptool.util import FatalError, flash_size_bytes
 
 from host_sim import interpreter
 from host_sim.usage import UsageError
-from tools.port import Port, problems
+from tools.port import Port, check, problems
 
 LOG = interpreter.ROOT / "build" / "flash.log"
 CHIP = "ESP32-S3"
@@ -35,13 +35,14 @@ class Chip:
     def __init__(self, port: Port, progress: Callable[[str, int, int], None]):
         self._port = port
         self._log = _Log(LOG, progress)
-        log.set_logger(self._log)
+        EspLog.instance = self._log
         ResetStrategy.print_once = self._log.print  # a terminal has no reset lines: nobody need know
         self._esp = None
         self.flash_size = 0
         self.mac = ""
 
     def __enter__(self):
+        check(self._port)
         with problems(self._port):
             try:
                 esp = esptool.detect_chip(self._port.device, connect_attempts=_ATTEMPTS)
@@ -70,6 +71,7 @@ class Chip:
             raise UsageError("the flash does not say how large it is: look at the board's power and cable")
         self.flash_size = flash_size_bytes(size)
         self._esp.flash_set_parameters(self.flash_size)
+        self._esp.WRITE_FLASH_ATTEMPTS = 1  # a board that is lost while it is written is told at once
 
     def __exit__(self, *exception):
         self._esp._port.close()

@@ -28,7 +28,6 @@ def flash(where: target.Target, args: argparse.Namespace) -> None:
     board = target.board(args.board)
     micropython = _micropython(where, args, board)
     files = deploy.installable(where.architecture, board)
-    upkeep.change(upkeep.read_settings(None), args.values)
     with Chip(enter_loader(where.port), _progress) as chip:
         _say(f"{chip.flash_size >> 20} MB of flash, MAC {chip.mac}")
         start, size = image.file_area(micropython, chip.flash_size)
@@ -168,8 +167,13 @@ def main(words: list[str]) -> int:
     """Run one command."""
     try:
         args = _arguments(words)
+        # what is wrong on the command line is said before anything is started
         if args.command == "flash":
-            target.board(args.board)  # before anything is started
+            target.board(args.board)
+        if args.command == "set" and not args.values:
+            names = ", ".join(sorted(upkeep.names()))
+            raise UsageError(f"which setting? make set KEY=VALUE; there are: {names}")
+        upkeep.change(upkeep.read_settings(None), args.values)
         with target.find(args.port or None) as where:
             return COMMANDS[args.command][0](where, args) or 0
     except UsageError as error:

@@ -61,10 +61,10 @@ def scan() -> list[Port]:
     return [*sorted(found, key=lambda port: port.device), *([virtual] if virtual else [])]
 
 
-def virtual_port(folder: pathlib.Path = VIRTUAL) -> Port | None:
+def virtual_port(folder: pathlib.Path | None = None) -> Port | None:
     """Return where the virtual board of that folder is plugged in, None when it is not."""
     try:
-        state = json.loads((folder / "board.json").read_text())
+        state = json.loads(((folder or VIRTUAL) / "board.json").read_text())
         os.kill(state["process"], 0)
     except (OSError, ValueError):
         return None

@@ -13,6 +13,7 @@ from host_sim.usage import UsageError
 from tools import port as ports
 
 _ANSWER_S = 5  # a prompt that has not come after this is not coming
+_READ_S = 0.5  # one wait for a byte
 _CHUNK = 1024  # bytes of a file written by one command
 
 _HASHES = """
@@ -34,6 +35,29 @@ print(json.dumps({p: _hash(p) for p in %r}))
 """
 
 
+class _Transport(SerialTransport):
+    """mpremote's, with time limits that hold for a board that never stops talking."""
+
+    def read_until(
+        self, min_num_bytes, ending, timeout=10, data_consumer=None, timeout_overall=None
+    ):
+        data = bytearray()
+        begin = last = time.monotonic()
+        while not data.endswith(ending):
+            new = self.serial.read(1)
+            now = time.monotonic()
+            if new:
+                last = now
+                data += new
+                if data_consumer:
+                    data_consumer(new)
+            elif timeout is not None and now >= last + timeout:
+                break
+            if timeout_overall is not None and now >= begin + timeout_overall:
+                break
+        return bytes(data)
+
+
 class Repl:
     """A context: the raw prompt. `fresh`: after a soft reset without main.py; else as it stands after
     Ctrl-C."""
@@ -47,7 +71,7 @@ class Repl:
         ports.check(self._port)
         with _quiet():
             try:
-                self._transport = SerialTransport(self._port.device, timeout=_ANSWER_S)
+                self._transport = _Transport(self._port.device, timeout=_READ_S)
                 self._transport.enter_raw_repl(self._fresh, timeout_overall=_ANSWER_S)
             except (TransportError, OSError, serial.SerialException):
                 self._close()

@@ -25,7 +25,7 @@ class Target:
 
 
 @contextlib.contextmanager
-def find(wanted: str | None, folder: pathlib.Path = ports.VIRTUAL) -> Iterator[Target]:
+def find(wanted: str | None, folder: pathlib.Path | None = None) -> Iterator[Target]:
     """Find the port. "virtual": a virtual board that runs already, else one for as long as this takes."""
     if wanted != "virtual":
         port = ports.choose(wanted, ports.scan())
@@ -33,6 +33,7 @@ def find(wanted: str | None, folder: pathlib.Path = ports.VIRTUAL) -> Iterator[T
             ports.check(port)
         yield Target(port)
         return
+    folder = folder or ports.VIRTUAL
     running = ports.virtual_port(folder)
     if running:
         yield Target(running)

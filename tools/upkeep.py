@@ -56,6 +56,11 @@ def read_settings(raw: bytes | None):
     return device.firmware_settings().Settings(values if isinstance(values, dict) else {})
 
 
+def names() -> list[str]:
+    """Return the names of all settings."""
+    return list(device.firmware_settings().TABLE)
+
+
 def change(settings, pairs: list[str]) -> None:
     """Apply KEY=VALUE texts; UsageError with the firmware's own line for one that is wrong."""
     table = device.firmware_settings()
@@ -106,10 +111,6 @@ def _memory(found):
 
 def set_values(target: Target, pairs: list[str]) -> None:
     """Change settings on the board and restart it."""
-    if not pairs:
-        names = ", ".join(sorted(device.firmware_settings().TABLE))
-        raise UsageError(f"which setting? make set KEY=VALUE; there are: {names}")
-    change(read_settings(None), pairs)  # what is wrong is said before the board is stopped
     with Repl(target.port, fresh=False) as repl:
         settings = read_settings(repl.read(SETTINGS))
         change(settings, pairs)

@@ -57,6 +57,7 @@ class VirtualBoard:
         link: pathlib.Path | None = None,
     ):
         self.flash = FlashChip(folder / "flash.bin", megabytes)
+        self.folder = folder
         self.mac = mac
         self.levels = {}  # pin -> level that somebody holds it at
         self.pixels = {}  # pin -> colours that an LED shows

@@ -151,8 +151,8 @@ def main(names):
             from parley import trace
 
             trace.sink = traced.event
-        except ImportError:
-            pass  # other firmware
+        except (ImportError, ValueError):
+            pass  # other firmware, or a broken one
         start("main.py", names)
 
 
