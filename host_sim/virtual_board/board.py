@@ -62,6 +62,7 @@ class VirtualBoard:
         self.levels = {}  # pin -> level that somebody holds it at
         self.pixels = {}  # pin -> colours that an LED shows
         self.starts = []  # the causes of all starts
+        self.watchdog_s = None  # after how long without food it resets
         self._state = folder / "board.json"
         self._usb = usb
         self._gone_s = gone_s
@@ -81,7 +82,6 @@ class VirtualBoard:
         self._held_back = b""
         self._raw = False
         self._rtc = []
-        self._watchdog_s = None
         self._fed = 0.0
         self._next = None  # (what to become, cause or None) at the end of this turn of the loop
         self._wake_read, self._wake_write = os.pipe()
@@ -166,7 +166,7 @@ class VirtualBoard:
             self._read_program()
         if self._terminal.plugged and self._terminal.fileno() in ready:
             self._from_host(self._terminal.read())
-        if self._watchdog_s and time.monotonic() > self._fed + self._watchdog_s:
+        if self.watchdog_s and time.monotonic() > self._fed + self.watchdog_s:
             self._next = ("program", WATCHDOG)
         if not self._loader and not self._program and not self._next:
             self._terminal.write(_NOTHING_TO_START)
@@ -184,8 +184,8 @@ class VirtualBoard:
             return None
         if not self._program:
             return _COMPLAINT_S
-        if self._watchdog_s:
-            return max(0.0, self._fed + self._watchdog_s - time.monotonic())
+        if self.watchdog_s:
+            return max(0.0, self._fed + self.watchdog_s - time.monotonic())
         return None
 
     def _become(self, what, cause):
@@ -194,7 +194,7 @@ class VirtualBoard:
         self._end_program()
         self._loader = None
         if not soft:
-            self._watchdog_s = None
+            self.watchdog_s = None
             self._replug(LOADER_IDS if what == "loader" else PROGRAM_IDS)
         if cause == PWRON:
             self._rtc = []
@@ -345,7 +345,7 @@ class VirtualBoard:
         elif what == "rtc":
             self._rtc = argument
         elif what == "watchdog":
-            self._watchdog_s = argument / 1000
+            self.watchdog_s = argument / 1000
             self._fed = time.monotonic()
         elif what == "feed":
             self._fed = time.monotonic()
