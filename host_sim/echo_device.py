@@ -32,8 +32,9 @@ class Echo:
         self._work = Waiter()  # for the writer
         self._room = Waiter()  # for the reader
         self._socket = wsclient.WebSocket(payload_bytes=_FRAME_BYTES, on_control=self._work.set)
-        self._queue = []  # (opcode, payload, final)
+        self._queue = []  # (opcode, payload, bytes counted as held, final)
         self._held = 0
+        self._lost = None  # the OSError that ended the connection
 
     async def run(self, url, context):
         """Return the line that says what went wrong, or None."""
@@ -45,7 +46,7 @@ class Echo:
         except wsclient.Untrusted as error:
             return "handshake failed: the certificate: " + str(error)
         except OSError as error:
-            return "cannot connect: " + str(error)
+            return "cannot connect: " + _reason(error)
         writer = asyncio.create_task(self._write())
         problem = None
         try:
@@ -53,8 +54,8 @@ class Echo:
         except wsclient.ProtocolError as error:
             problem = "protocol violation by the peer (" + str(error.code) + "): " + str(error)
         except OSError as error:
-            problem = "connection lost: " + str(error)
-            socket.abort()
+            self._lost = self._lost or error
+            problem = "connection lost: " + _reason(self._lost)
         self._work.set()
         goodbye = asyncio.create_task(self._limit_goodbye())
         try:
@@ -96,7 +97,7 @@ class Echo:
                 kind = 0  # continuation
 
     async def _put(self, opcode, payload, size, final):
-        while self._held and self._held + size > _HELD_BYTES:
+        while self._held and self._held + size > _HELD_BYTES and not self._lost:
             await self._room.wait_ms(None)
         self._held += size
         self._queue.append((opcode, payload, size, final))
@@ -105,7 +106,7 @@ class Echo:
     async def _write(self):
         socket = self._socket
         try:
-            while not socket.sent_close:
+            while not (socket.sent_close or self._lost):
                 # a close frame waits until what came before it has gone back
                 if socket.pending and not (socket.closing and self._queue):
                     await socket.send_pending()
@@ -120,8 +121,14 @@ class Echo:
                     self._room.set()
                 else:
                     await self._work.wait_ms(None)
-        except OSError:
+        except OSError as error:
+            self._lost = self._lost or error
             socket.abort()
+            self._room.set()
+
+
+def _reason(error):
+    return error.args[1] if len(error.args) > 1 else str(error)
 
 
 def main(url, certificates):

@@ -103,8 +103,10 @@ class Connection:
         return opcode, payload
 
     async def end(self):
-        """Wait until the client has closed; return what else it sent."""
+        """End this side's stream, wait until the client has closed; return what else it sent."""
         try:
+            if self.writer.can_write_eof():
+                self.writer.write_eof()
             return await self.reader.read()
         except ConnectionError:
             return b""

@@ -12,6 +12,7 @@ import json
 import os
 import pathlib
 import signal
+import socket
 import sys
 import tempfile
 import wave
@@ -25,7 +26,7 @@ from peer import Connection, close_frame, frame
 from host_sim import device, interpreter
 
 RATE = 16000
-SPEED = 4  # of the device's clock; nothing here needs real time
+SPEED = 8  # of the device's clock; nothing here needs real time
 MEDIA = {"format": "pcm_s16le", "sample_rate": RATE, "channels": 1, "bits_per_sample": 16}
 #: parameters for tests of the device's rules; those that this machine cannot run are skipped
 RUNTIMES = (
@@ -67,12 +68,12 @@ def noise(milliseconds, level, seed=1):
 
 
 def voice(milliseconds, seed=2):
-    """Return s16 PCM that a voice detector takes for speech: loud, from the first sample on."""
+    """Return s16 PCM that a voice detector takes for speech: syllables, loud from the first on."""
     at = np.arange(milliseconds * RATE // 1000) / RATE
-    swing = 1 + 0.4 * np.sin(2 * np.pi * 4 * at)
+    syllables = np.where(at % 0.4 < 0.3, 1, 0.03)
     pitch = sum(np.sin(2 * np.pi * 140 * n * at + n) / n for n in range(1, 20))
     hiss = np.random.default_rng(seed).normal(0, 0.3, len(at))
-    return ((pitch + hiss) * swing * 3000).astype("<i2").tobytes()
+    return ((pitch + hiss) * syllables * 3000).astype("<i2").tobytes()
 
 
 def silence(milliseconds):
@@ -113,10 +114,11 @@ def matches(event, ev, keys):
 class Cloud(Connection):
     """One connection of the device: what it has sent, and the means to answer."""
 
-    def __init__(self, reader, writer, trace, process):
+    def __init__(self, reader, writer, trace, process, speed):
         super().__init__(reader, writer)
+        self.speed = speed
         self._trace = trace
-        self._seen = 0  # events of the trace that `device` has passed
+        self._seen = len(trace.update())  # events of the trace that `device` has passed
         self._taken = 0  # messages that `message` has passed
         self._reading = None
         self.process = process
@@ -138,8 +140,11 @@ class Cloud(Connection):
         self._reading = asyncio.create_task(self._collect())
 
     def deaf(self):
-        """Stop reading the socket; `listen` goes on."""
-        self._reading.cancel()
+        """Stop reading the socket; `hear` goes on."""
+        self.writer.transport.pause_reading()
+
+    def hear(self):
+        self.writer.transport.resume_reading()
 
     async def _collect(self):
         try:
@@ -206,6 +211,14 @@ class Cloud(Connection):
     def events(self, ev, **keys):
         """Return the events of the device's trace so far."""
         return [event for event in self._trace.update() if matches(event, ev, keys)]
+
+    def now(self):
+        """Return the device's time of the last event."""
+        return self._trace.update()[-1]["t_ms"]
+
+    async def later(self, milliseconds):
+        """Wait for the device's clock, as far as wall time tells it."""
+        await asyncio.sleep(milliseconds / 1000 / self.speed)
 
     async def ended(self):
         """Wait until the device has ended the connection."""
@@ -314,6 +327,12 @@ class Run:
         closed = len(self.events("closed"))
         assert closed in (len(self.events("connect")), len(self.events("connect")) - 1)
 
+    def check_played(self, pcm, start_ms=0, ramp=RATE // 100):
+        """The speaker played this bit by bit and without a break, but for a ramp at both ends."""
+        whole = pcm[ramp * 2 : -ramp * 2]
+        found = self.heard(start_ms, 1 << 20).tobytes().find(whole)
+        assert found >= 0 and found % 2 == 0, "not played, or not bit by bit"
+
     def check_silent_after(self, press_ms, limit_ms=200):
         """No sample sounds later than `limit_ms` after a press."""
         start = (press_ms + limit_ms) * RATE // 1000
@@ -322,13 +341,15 @@ class Run:
 
 
 def converse(*clouds, script=(WAKE, QUIT), runtime="cpython", **options):
-    """Run one device against `clouds`. Options beside those of the command line:
+    """Run one device against `clouds`; `script` None is the default one.
 
-    `speech`: PCM by file name, for steps with `say`; `settings`: values by name; `main`: another
-    entry than device_main.py; `ssl`: a server's context; `path`: of the address; `actor`: a
-    coroutine function that gets (process, trace) and runs beside the clouds.
+    Options: `arguments` for the command line, `url`, `speed`,
+    `speech`: PCM by file name, for steps with `say`; `settings`: values by name; `stand_in`: the
+    plan of tests/stand_in.py; `window`: of the server's socket; `ssl`: a server's context; `path`:
+    of the address; `actor`: a coroutine function that gets (process, trace) and runs beside the
+    clouds.
     """
-    return asyncio.run(_converse(clouds, list(script), runtime, options))
+    return asyncio.run(_converse(clouds, script, runtime, options))
 
 
 async def _converse(clouds, script, runtime, options):
@@ -351,10 +372,14 @@ class _Stage:
         self.fault = asyncio.get_running_loop().create_future()
 
     async def run(self):
+        listener = socket.create_server(("127.0.0.1", self.options.get("port", 0)))
+        if "window" in self.options:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, self.options["window"])
+        limit = self.options.get("window", 1 << 22)
         server = await asyncio.start_server(
-            self.serve, "127.0.0.1", 0, ssl=self.options.get("ssl"), limit=1 << 22
+            self.serve, sock=listener, ssl=self.options.get("ssl"), limit=limit
         )
-        port = server.sockets[0].getsockname()[1]
+        port = listener.getsockname()[1]
         command, environment = self.command(port)
         began = asyncio.get_running_loop().time()
         self.process = await asyncio.create_subprocess_exec(
@@ -414,7 +439,8 @@ class _Stage:
             self.fault.set_exception(task.exception())
 
     async def serve(self, reader, writer):
-        cloud = Cloud(reader, writer, self.trace, self.process)
+        speed = self.options.get("speed", SPEED)
+        cloud = Cloud(reader, writer, self.trace, self.process, speed)
         number = len(self.result.clouds)
         self.result.clouds.append(cloud)
         if number < len(self.clouds):
@@ -434,11 +460,13 @@ class _Stage:
             with wave.open(str(self.scratch / name), "wb") as sound:
                 sound.setparams((1, 2, RATE, 0, "NONE", "not compressed"))
                 sound.writeframes(pcm)
-        script = self.scratch / "script.json"
-        script.write_text(json.dumps(self.script))
         scheme = "wss" if "ssl" in options else "ws"
         url = options.get("url", f"{scheme}://localhost:{port}{options.get('path', '/')}")
-        arguments = ["--url", url, "--runtime", self.runtime, "--script", str(script)]
+        arguments = ["--url", url, "--runtime", self.runtime]
+        if self.script:
+            script = self.scratch / "script.json"
+            script.write_text(json.dumps(self.script))
+            arguments += ["--script", str(script)]
         arguments += ["--trace", str(self.scratch / "trace.jsonl")]
         arguments += ["--speaker", str(self.scratch / "speaker.wav")]
         arguments += ["--speed", str(options.get("speed", SPEED)), "--timeout", str(_LIMIT_S - 5)]
@@ -447,12 +475,14 @@ class _Stage:
             text = value if isinstance(value, str) else json.dumps(value)
             arguments += ["--set", f"{name}={text}"]
         arguments += options.get("arguments", [])
-        if "main" not in options:
+        if "stand_in" not in options:
             return [sys.executable, "-m", "host_sim", "device", *arguments], None
         parser = argparse.ArgumentParser()
         device.add_arguments(parser)
         parsed = parser.parse_args(arguments)
+        main = str(ROOT / "host_sim" / "device_main.py")
+        plan = {"main": main, **options["stand_in"]}
         config = self.scratch / "device.json"
-        config.write_text(json.dumps(device.configuration(parsed)))
+        config.write_text(json.dumps({**device.configuration(parsed), "stand_in": plan}))
         command, environment = interpreter.command(self.runtime, parsed.heap)
-        return [*command, str(options["main"]), str(config)], environment
+        return [*command, str(ROOT / "tests" / "stand_in.py"), str(config)], environment

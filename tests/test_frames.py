@@ -43,7 +43,7 @@ def outgoing(payload, opcode, final, pieces):
     return out
 
 def large(length):
-    # the header of a binary frame that goes out in pieces of 4096, and whether the payload was right
+    # the header of a frame that goes out in pieces of 4096, and how much of its payload is wrong
     frame = OutgoingFrame(4096)
     head = key = None
     wrong = position = 0

@@ -54,7 +54,7 @@ def test_key_held_gives_the_prompt_and_a_light(tmp_path):
 
 CRASHES = b"""
 class App:
-    def __init__(self, settings, board):
+    def __init__(self, settings, board, path):
         raise RuntimeError("no way with %s and %s" % (settings.token, settings.url))
 """
 
@@ -98,7 +98,7 @@ def test_a_crash_is_counted_only_when_it_comes_early(tmp_path):
 STANDS_STILL = b"""
 import machine
 class App:
-    def __init__(self, settings, board):
+    def __init__(self, settings, board, path):
         machine.WDT(timeout=200)
         while True:
             pass
@@ -142,7 +142,7 @@ def test_settings_that_can_not_be_used_do_not_stop_it(tmp_path, garbage):
     with flashed(tmp_path, {"settings.json": garbage}) as board, Line(board) as line:
         said = line.until(RUNS)
         assert "Traceback" not in said
-        assert re.search(r"parley: setting.*(not usable|not a number)", said)
+        assert re.search(r"warn setting.*(not usable|not a number)", said)
 
 
 def test_the_debugger_shows_and_runs(tmp_path):

@@ -37,17 +37,21 @@ _RESTART_MS = const(250)  # before a part that failed is started again
 
 
 class App:
-    """`board`: pins by part, as in the files of `board/`; `settings`: a `settings.Settings`."""
+    """`board`: pins by part, as in the files of `board/`; `settings`: a `settings.Settings`.
 
-    def __init__(self, settings, board):
+    `path`: where changed settings are kept; None: they are not.
+    """
+
+    def __init__(self, settings, board, path=None):
         self._settings = settings
+        self._path = path
+        self._unsaved = False
+        self._restarting = False
         self._stopping = Waiter()
         self._tls = None
         self._line = None
         dialect = _DIALECTS[settings.protocol]
         settings.codec = codec.offer(settings.codec)
-        if not settings.client_id:
-            settings.client_id = "parley-" + machine.unique_id().hex()
         if not settings.device_id:
             settings.device_id = ":".join(["%02x" % byte for byte in machine.unique_id()])
         # I2S first, while DMA memory is whole; made once
@@ -83,15 +87,7 @@ class App:
         uplink = Ring(_UPLINK, _UPLINK_FRAME)
         downlink = Ring(_DOWNLINK)
         self.rings = {"uplink": uplink, "downlink": downlink}
-        if dialect.FRAMED:
-            version = settings.version
-            self.link = WebSocketTask(PacketSource(uplink, settings.codec, version), settings)
-            sink = packets = PacketSink(downlink, _RATE, settings.codec, version)
-            self.link.closed_sink = packets.muted
-            packets.on_text = self._received
-        else:
-            self.link = WebSocketTask(SampleSource(uplink), settings)
-            sink = SampleSink(downlink, _RATE)
+        sink = (self._packets if dialect.FRAMED else self._samples)(uplink, downlink)
         self.player = Player(
             self._output, downlink, _RATE, settings.prebuffer_ms, self._drained, self.link.room
         )
@@ -110,6 +106,16 @@ class App:
             self._connect,
             self._show,
         )
+        self._admission = None
+        if dialect.PAIRS:
+            self._ask_for_admission(board["name"])
+        elif not settings.client_id:
+            settings.client_id = "parley-" + machine.unique_id().hex()
+        if dialect.TOOLS:
+            self._offer_tools(board["name"])
+        for problem in settings.problems:
+            log.warn(problem)
+            self.session.notice = problem
         self._buttons = Buttons(
             (
                 Button("boot", self._button(board["boot"]), DOUBLE | VERY_LONG),
@@ -117,6 +123,48 @@ class App:
             ),
             self.gesture,
         )
+
+    def _samples(self, uplink, downlink):
+        """The link of a dialect with bare samples; return its sink."""
+        self.link = WebSocketTask(SampleSource(uplink), self._settings)
+        return SampleSink(downlink, _RATE)
+
+    def _packets(self, uplink, downlink):
+        """The link of a dialect with packets of a codec; return its sink."""
+        settings = self._settings
+        sink = PacketSink(downlink, _RATE, settings)
+        sink.on_text = self._received
+        self.link = WebSocketTask(PacketSource(uplink, settings), settings)
+        self.link.closed_sink = sink.muted
+        return sink
+
+    def _ask_for_admission(self, name):
+        """A server of this family may be named by a pairing server; the UUID is ours for ever."""
+        from parley import VERSION, pairing
+        from parley.admission import Admission
+
+        settings = self._settings
+        folder = self._path.rsplit("/", 1)[0] if self._path else ""
+        kept = pairing.Kept(folder + "/pairing.json")
+        settings.client_id = settings.client_id or kept.uuid
+        identity = pairing.Identity(
+            settings.device_id, settings.client_id, "parley", name, "esp32s3", VERSION
+        )
+        self._admission = Admission(settings, identity, kept, self._trust, self._note)
+
+    def _offer_tools(self, name):
+        """The device as MCP server; boards and users add to `self.tools`."""
+        from parley import VERSION, tools
+        from parley.device import Device
+
+        session = self.session
+        self.tools = tools.Registry()
+        device = Device(name, self._settings, session, self.set_volume, self.restart)
+        tools.add_standard(self.tools, device)
+        server = tools.Server(self.tools, name, VERSION, session.answer)
+        session.on_tool = server.handle
+        session.on_over = server.cancel
+        session.on_reboot = self.restart
 
     async def run(self):
         """Run until `stop()`; a part that fails is reported and started again."""
@@ -128,6 +176,8 @@ class App:
             ("buttons", self._buttons.run),
         )
         tasks = [asyncio.create_task(self._keep(name, part)) for name, part in parts]
+        if self._admission:
+            tasks.append(asyncio.create_task(self._admission.run(self._resting)))
         try:
             await self._stopping.wait_ms(None)
             self.session.leave()
@@ -138,6 +188,20 @@ class App:
                 task.cancel()
             self._input.deinit()
             self._output.deinit()
+        self._save()
+        if self._restarting:
+            machine.reset()
+
+    def set_volume(self, percent):
+        """0 to 100, kept over a restart."""
+        self._settings.set("volume", percent)
+        self.player.set_volume(percent)
+        self._unsaved = True
+
+    def restart(self):
+        """End the conversation, then restart the chip."""
+        self._restarting = True
+        self.stop()
 
     def stop(self):
         """End the conversation, then `run`."""
@@ -156,16 +220,7 @@ class App:
             try:
                 await part()
             except Exception as error:  # whatever a driver raises; the other parts go on
-                trace.emit(
-                    "error",
-                    "code",
-                    errors.PART,
-                    "scope",
-                    "device",
-                    "message",
-                    name + ": " + repr(error),
-                )
-                log.error(name, "failed:", repr(error))
+                self._report(name, error)
                 self.session.failed(name)
                 gc.collect()
             await asyncio.sleep_ms(_RESTART_MS)
@@ -195,19 +250,51 @@ class App:
     def _connect(self):
         """Open the link; return `(code, detail)` when that can't even begin."""
         settings = self._settings
+        problem = self._admission.check() if self._admission else None
+        if problem:
+            return problem
         headers = []
         if settings.token:
             token = settings.token
             headers.append(("Authorization", token if " " in token else "Bearer " + token))
         headers.extend(self.session.dialect.headers(settings))
-        if settings.url.startswith("wss://") and self._tls is None:
-            try:
-                with open(settings.ca_file, "rb") as file:
-                    self._tls = trust.client_context(file.read())
-            except (OSError, ValueError) as error:
-                return errors.UNTRUSTED, "%s: %s" % (settings.ca_file, error)
-        self.link.open(settings.url, headers, self._tls)
+        try:
+            context = self._trust(settings.url)
+        except (OSError, ValueError) as error:
+            return errors.UNTRUSTED, "%s: %s" % (settings.ca_file, error)
+        self.link.open(settings.url, headers, context)
         return None
+
+    def _trust(self, url):
+        """The TLS context for a secure address, else None; made once, parsing is slow."""
+        if not url.startswith(("wss://", "https://")):
+            return None
+        if self._tls is None:
+            with open(self._settings.ca_file, "rb") as file:
+                self._tls = trust.client_context(file.read())
+        return self._tls
+
+    def _resting(self):
+        return self.session.phase == states.OFF
+
+    def _note(self, text):
+        self.session.notice = text
+        self._show()
+
+    def _save(self):
+        """Keep what was changed; never in a conversation: flash stops the interpreter for long."""
+        if self._unsaved and self._path and self.session.phase == states.OFF:
+            self._unsaved = False
+            try:
+                self._settings.save(self._path)
+            except OSError as error:
+                self._report("settings", error)
+
+    def _report(self, part, error):
+        trace.emit(
+            "error", "code", errors.PART, "scope", "device", "message", part + ": " + repr(error)
+        )
+        log.error(part, "failed:", repr(error))
 
     # the parts are made before the session that they report to
 
@@ -230,6 +317,5 @@ class App:
             self._led[0] = ui.colour(self.session)
             self._led.write()
         except Exception as error:  # a screen that fails never ends a conversation
-            trace.emit(
-                "error", "code", errors.PART, "scope", "device", "message", "led: " + repr(error)
-            )
+            self._report("led", error)
+        self._save()

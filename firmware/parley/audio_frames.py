@@ -14,7 +14,7 @@ from micropython import const
 from parley import codec, log
 from parley.protocol import framing
 
-_PACKET = const(4096)  # bytes of the largest frame: 60 ms of s16 at 24 kHz and a header
+_PACKET = const(5888)  # bytes of the largest frame: 60 ms of s16 at 48 kHz and a header
 
 
 class SampleSink:
@@ -49,18 +49,19 @@ class SampleSource:
         self._ring = ring
 
     def fill(self, payload, rest):
-        return self._ring.readinto(payload, min(len(payload), len(self._ring)) & ~1)
+        size = min(len(payload), len(self._ring)) & ~1
+        return self._ring.readinto(payload, size) if size else 0
 
 
 class PacketSink:
     """Collects a frame, checks its header, decodes its packet into the ring."""
 
-    def __init__(self, ring, rate, name, version):
+    def __init__(self, ring, rate, settings):
         self._ring = ring
         self._rate = rate
-        self._name = name
-        self._version = version
-        self._header = framing.HEADER_BYTES[version]
+        self._settings = settings
+        self._version = 1
+        self._header = 0
         self._frame = memoryview(bytearray(_PACKET))
         self._length = 0
         self._working = False
@@ -74,7 +75,9 @@ class PacketSink:
 
     def configure(self, rate):
         """ValueError when that rate can't be played."""
-        self._decoder = codec.decoder(self._name, rate, self._rate, self._ring)
+        self._version = self._settings.version
+        self._header = framing.HEADER_BYTES[self._version]
+        self._decoder = codec.decoder(self._settings.codec, rate, self._rate, self._ring)
         self.clear()
 
     def view(self, limit):
@@ -151,16 +154,17 @@ class _Muted:
 class PacketSource:
     """A frame for each packet of the encoder."""
 
-    def __init__(self, ring, name, version):
+    def __init__(self, ring, settings):
         self._ring = ring
-        self._version = version
-        self._header = framing.HEADER_BYTES[version]
-        self._encoder = codec.encoder(name, ring)
+        self._settings = settings
+        self._encoder = codec.encoder(settings.codec, ring)
 
     def fill(self, payload, rest):
         waiting = len(self._ring)
         if waiting < self._encoder.frame_bytes and not (rest and waiting):
             return 0
-        size = self._encoder.encode(payload[self._header :])
-        framing.pack(self._version, payload, size, time.ticks_ms())
-        return self._header + size
+        version = self._settings.version
+        header = framing.HEADER_BYTES[version]
+        size = self._encoder.encode(payload[header:])
+        framing.pack(version, payload, size, time.ticks_ms())
+        return header + size

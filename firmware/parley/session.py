@@ -12,6 +12,7 @@ dialect. What differs between dialects and listen modes is data or a function of
 
 import json
 
+import jsontext
 from micropython import const
 
 from parley import errors, limit, log, speech, states, trace
@@ -34,7 +35,8 @@ _NOTICE = const(6)  # and has been readable long enough
 class Session:
     """`link`, `speech`, `player` and `decoder` are what it moves; `connect()` opens the link.
 
-    `on_tool(payload)` and `on_reboot()` get what a server asks of the device itself.
+    `on_tool(payload)` and `on_reboot()` get what a server asks of the device itself; `on_over()`
+    is called when a session has ended.
     """
 
     def __init__(self, dialect, link, speech, player, decoder, settings, connect, on_change):
@@ -49,8 +51,9 @@ class Session:
         self._limit = limit.Limit(self._passed)
         self._wake_again = False
         self._held = False  # the talk key
+        self._greeting = False  # the window has not been open since the wake
         self._typed = None  # what the person typed before there was a session
-        self.on_tool = self.on_reboot = None
+        self.on_tool = self.on_reboot = self.on_over = None
         self.mode = dialect.mode(settings)
         self.state = states.IDLE
         self.phase = OFF
@@ -88,8 +91,8 @@ class Session:
             self._limit.stop()
             self.notice = ""
             self.phase = CONNECTING
-            trace.emit("connect", "url", _shown(self._settings.url))
             problem = self._connect()
+            trace.emit("connect", "url", _shown(self._settings.url))
             if problem:
                 self.ended("device", *problem)
         elif self.phase == ACTIVE and self.state == states.IDLE:
@@ -147,6 +150,11 @@ class Session:
             self._typed = text
             self.wake()
 
+    def answer(self, payload):
+        """What a tool of the device answers to the server."""
+        if self.phase == ACTIVE:
+            self._send(self.dialect.tool(self.session_id, payload))
+
     # the link
 
     def opened(self):
@@ -159,7 +167,7 @@ class Session:
     def received(self, text):
         """One text frame, whatever it holds."""
         try:
-            message = json.loads(text)
+            message = jsontext.loads(text)
         except (ValueError, RuntimeError, MemoryError):
             self._bad("not JSON")
             return
@@ -220,7 +228,7 @@ class Session:
         trace.emit("drained")
         if self.phase == ACTIVE and self.output_pending_done:
             self._drop_output()
-            if self.mode.follow_on:
+            if self.mode.follow_on or self._greeting:
                 self._listen()
             else:
                 self._rest()
@@ -277,6 +285,7 @@ class Session:
         self._send(message)
         if self.mode.publish == events.HELD:
             return
+        self._greeting = True
         if self._settings.cold_start_warmup and message is not None:
             self._limit.start(_GREETING, self._settings.greeting_timeout_ms)
         else:
@@ -395,6 +404,7 @@ class Session:
 
     def _open_window(self):
         self._limit.stop()
+        self._greeting = False
         opens = not self.voice_input_open
         self.voice_input_open = True
         self._enter(states.LISTENING)
@@ -431,7 +441,10 @@ class Session:
         self._close_window()
         self._drop_output()
         self.session_id = None
+        self._greeting = False
         self._typed = None
+        if self.on_over:
+            self.on_over()
 
     def _fail(self, code, detail, reason):
         """The server did not keep to the protocol: say so, close, show it."""

@@ -21,6 +21,7 @@ TABLE = {
     "client_id": Setting("", None, "who this device is; empty: made from its MAC address"),
     "ca_file": Setting("/ca.pem", None, "PEM or DER of the CA that a wss:// server chains to"),
     "session_start_extra": Setting({}, None, "merged into session_start, for other clouds"),
+    "ota_url": Setting("", None, "xiaozhi: pairing server that names the WebSocket"),
     "device_id": Setting("", None, "xiaozhi: the MAC address to show; empty: the chip's own"),
     "version": Setting(1, (1, 3), "xiaozhi: binary framing"),
     "codec": Setting("opus", ("opus", "pcm"), "xiaozhi: audio on the wire, if it can be had"),
@@ -53,6 +54,7 @@ class Settings:
 
     def __init__(self, values=None):
         self.problems = []
+        self._stored = {}
         for name, row in TABLE.items():
             default = row.default
             setattr(self, name, dict(default) if isinstance(default, dict) else default)
@@ -66,11 +68,12 @@ class Settings:
         problem = check(name, value)
         if problem is None:
             setattr(self, name, value)
+            self._stored[name] = value
         return problem
 
     def values(self):
-        """Return what differs from the defaults, as it is stored."""
-        return {n: getattr(self, n) for n, row in TABLE.items() if getattr(self, n) != row.default}
+        """Return what was set, as it is stored; what a program only derives is not among it."""
+        return dict(self._stored)
 
     def masked(self):
         """Return all settings for a person to see: a secret only says whether it is set."""
@@ -94,7 +97,7 @@ class Settings:
 def check(name, value):
     """Return None, or one line that says what is wrong with `value`; secrets stay out."""
     if name not in TABLE:
-        return "setting %s: unknown" % name
+        return _unknown(name)
     default, limits, _ = TABLE[name]
     shown = "" if name in SECRETS else " %s" % json.dumps(value)[:40]
     if type(value) is not type(default):
@@ -109,10 +112,14 @@ def check(name, value):
     return None
 
 
+def _unknown(name):
+    return "setting %s: unknown" % json.dumps(name)[:40]  # a file's: it may hold anything
+
+
 def parse(name, text):
     """Turn a command line's text into the setting's type; ValueError with one line."""
     if name not in TABLE:
-        raise ValueError("setting %s: unknown" % name)
+        raise ValueError(_unknown(name))
     if isinstance(TABLE[name].default, str):
         value = text
     else:

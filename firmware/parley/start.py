@@ -45,8 +45,6 @@ def main():
         machine.WDT(timeout=_PROMPT_MS)  # the one of before goes on counting
     settings = load(SETTINGS)
     log.set_level(settings.log_level)
-    for problem in settings.problems:
-        print("parley:", problem)
     board = {}
     try:
         with open(BOARD) as file:
@@ -67,7 +65,7 @@ def run(settings, board, beside=None):
     recent.listen()
     app = None
     try:
-        app = App(settings, board)
+        app = App(settings, board, SETTINGS)
         asyncio.run(_work(app, beside))
     except KeyboardInterrupt:  # 2
         print("parley: stopped; `import parley.debug` looks into it, Ctrl-D starts it again")

@@ -23,7 +23,7 @@ _PAYLOAD = const(2048)  # bytes of the largest frame that goes up
 _CHUNK = const(4096)  # bytes read at once
 _SCRATCH = const(512)
 _TEXT_LIMIT = const(65536)
-_TEXTS = const(16)  # messages that may wait; the Session sends a handful in a turn
+_TEXTS = const(32)  # messages that may wait: twenty tools may answer in one burst
 _CLOSE_MS = const(1500)  # from the wish to close to the end of the socket
 _FLUSH_MS = const(1000)  # for our own close frame when the peer has gone first
 _REPORT = const(8192)  # bytes of one message after which the trace is told
@@ -174,17 +174,16 @@ class WebSocketTask:
     async def _reader(self, ws):
         """Ends: 1 close frame from the peer, 2 violation by the peer, 3 lost or aborted."""
         try:
-            while True:
-                kind = await ws.receive()
+            kind = await ws.receive()
+            while kind != wsclient.CLOSE:
                 if kind == wsclient.TEXT:
                     self.on_text(ws.text)
-                elif kind == wsclient.BINARY:
-                    await self._read_audio(ws)
-                else:  # 1
-                    reason = ws.close_reason
-                    detail = "%d %s" % (ws.close_code, reason) if reason else str(ws.close_code)
-                    self._because("cloud", "closed", detail)
-                    return
+                    kind = await ws.receive()
+                else:
+                    kind = await self._read_audio(ws)
+            reason = ws.close_reason  # 1
+            detail = "%d %s" % (ws.close_code, reason) if reason else str(ws.close_code)
+            self._because("cloud", "closed", detail)
         except wsclient.ProtocolError as error:  # 2
             log.warn("link: peer broke the protocol:", error)
             self._because("device", errors.PROTOCOL, str(error))
@@ -192,57 +191,62 @@ class WebSocketTask:
             self._because("transport", errors.LOST, str(error))
 
     async def _read_audio(self, ws):
-        """One binary message, piece by piece, into the sink or into nothing."""
+        """Binary messages, piece by piece, into the sink or into nothing, until another comes.
+
+        Return its kind. One coroutine for many frames: each would cost as much as all else here.
+        """
         told = 0
         accepted = False
         while True:
             sink = self._sink or self.closed_sink
-            if sink is None:
-                view = self._scratch
-            else:
-                view = sink.view(_CHUNK)
-                if not len(view):
-                    await self._room.wait_ms(None)
-                    if self._end is not None:
-                        return
-                    continue
             epoch = self._epoch
-            count = await ws.readinto(view)
+            count = 0
+            if ws.unread:
+                view = sink.view(_CHUNK) if sink else self._scratch
+                if not len(view):
+                    await self._room.wait_forever()
+                    if self._end is not None:
+                        return await ws.receive()
+                    continue
+                count = ws.take(view) or await ws.readinto(view)
             into = self._sink is not None and epoch == self._epoch
             if told and (not count or into != accepted or told >= _REPORT):
-                trace.emit("rx_audio", "bytes", told, "accepted", accepted)
+                trace.audio("rx_audio", told, accepted)
                 told = 0
             accepted = into
-            if not count:
-                while sink and epoch == self._epoch and sink.step():
-                    self.on_data()
-                    await asyncio.sleep_ms(0)
-                if into:
-                    self.on_data()
-                return
-            told += count
-            if sink and epoch == self._epoch:
-                sink.commit(count)
-            if not into:
-                self.refused += count
+            if count:
+                told += count
+                if sink and epoch == self._epoch:
+                    sink.commit(count)
+                if not into:
+                    self.refused += count
+                    continue
+                if self._fresh:
+                    self._fresh = False
+                    self.on_sound()
+                self.on_data()
                 continue
-            if self._fresh:
-                self._fresh = False
-                self.on_sound()
-            self.on_data()
+            while sink and epoch == self._epoch and sink.step():
+                self.on_data()
+                await asyncio.sleep_ms(0)
+            if into:
+                self.on_data()
+            kind = await ws.receive()
+            if kind != wsclient.BINARY:
+                return kind
 
-    async def _write_audio(self, ws):
-        """The next frame of audio, else what was to follow the last, else wait."""
+    def _write_audio(self, ws):
+        """Return what to await: the next frame of audio, what was to follow the last, or more."""
+        # no coroutine of its own: that would be made twice for each frame
         count = self._source.fill(ws.payload, self._last_text is not None)
         if count:
-            await ws.send(wsclient.BINARY, count)
-            trace.emit("tx_audio", "bytes", count)
-        elif self._last_text is not None:
+            trace.audio("tx_audio", count)
+            return ws.send(wsclient.BINARY, count)
+        if self._last_text is not None:
             text = self._last_text
             self._last_text = None
-            await ws.send_text(text)
-        else:
-            await self._write.wait_ms(None)
+            return ws.send_text(text)
+        return self._write.wait_forever()
 
     async def _writer(self, ws):
         try:

@@ -65,10 +65,19 @@ _hertz = 160_000_000  # what ESP-IDF starts with
 
 
 class RTC:
-    """The clock's memory: 2 KB that survive everything but a loss of power."""
+    """The calendar clock; setting it moves nothing that the host measures by."""
+
+    _set = None
+
+    def datetime(self, value=None):
+        """Return what was set last, or set (year, month, day, weekday, h, m, s, subseconds)."""
+        if value is None:
+            return RTC._set
+        RTC._set = tuple(value)
+        return None
 
     def memory(self, data=None):
-        """Return the bytes kept there, or keep `data`."""
+        """Return the bytes kept there, 2 KB that only a loss of power erases, or keep `data`."""
         if data is None:
             return power.rtc
         if len(data) > 2048:
@@ -106,19 +115,23 @@ def reset_cause():
     return power.reset_cause
 
 
+class Reset(BaseException):
+    """The chip was reset; whoever simulates the board starts the firmware again."""
+
+
 def reset():
     """A hard reset."""
-    power.tell("reset")
-    power.halt()
+    power.ask("reset")
+    raise Reset
 
 
 def soft_reset():
     """Start the program again; the watchdog and the RTC memory go on."""
-    power.tell("soft_reset")
-    power.halt()
+    power.ask("soft_reset")
+    raise Reset
 
 
 def bootloader():
     """Enter the ROM's download mode."""
-    power.tell("bootloader")
-    power.halt()
+    power.ask("bootloader")
+    raise Reset

@@ -5,6 +5,7 @@ the chip's speed instead. Interrupts, deadlines and audio go by the chip's clock
 """
 
 import asyncio
+import select
 import sys
 from asyncio import core
 
@@ -27,8 +28,19 @@ def install(speed):
     poll = core.IOQueue.wait_io_event
     sleep_ms = core.sleep_ms
 
+    # With Python objects among its streams the unix port's poll takes a millisecond even when it
+    # shall not wait. A stream that is always ready makes it return at once.
+    ready = open("/dev/null")  # noqa: SIM115  open for the device's life
+    queue = core._io_queue
+    queue.map[id(ready)] = [None, ready, ready]  # its waiting writer is no task and never woken
+    queue.poller.register(ready, 0)
+
     def wait_io_event(queue, host_ms):
+        if host_ms == 0:
+            queue.poller.modify(ready, select.POLLIN)
         poll(queue, chip.idle_ms(host_ms))
+        if host_ms == 0:
+            queue.poller.modify(ready, 0)
         chip.wake()
         while host_ms < 0 and not core._task_queue.peek():
             poll(queue, chip.idle_ms(-1))

@@ -121,8 +121,7 @@ def start(file, names):
             code = compile(source.read(), file, "exec")
         exec(code, names)
     except SystemExit:
-        power.tell("soft_reset")
-        power.halt()
+        power.ask("soft_reset")
     except OSError as error:
         if error.errno != 2:
             sys.print_exception(error)

@@ -20,6 +20,8 @@ class BadArgument(Exception):
 
 
 class _Parameter:
+    """`check(value)` returns what the function gets, or raises BadArgument."""
+
     def __init__(self, name, description, default):
         if not name or any(c not in _PLAIN for c in name.lower()) or name[0].isdigit():
             raise ValueError("parameter %s: not a name" % repr(name))
@@ -36,6 +38,12 @@ class _Parameter:
             schema["default"] = self.default
         return schema
 
+    def _schema(self):
+        raise NotImplementedError
+
+    def check(self, value):
+        raise NotImplementedError
+
     def _wrong(self, value, what):
         return BadArgument("%s: %s is not %s" % (self.name, _shown(value), what))
 
@@ -50,7 +58,6 @@ class Bool(_Parameter):
         return {"type": "boolean"}
 
     def check(self, value):
-        """Return what the function gets; BadArgument."""
         if not isinstance(value, bool):
             raise self._wrong(value, "true or false")
         return value
@@ -68,7 +75,7 @@ class Int(_Parameter):
         return {"type": "integer", "minimum": self.low, "maximum": self.high}
 
     def check(self, value):
-        """Return what the function gets; BadArgument. 50.0 is a whole number too."""
+        # 50.0 is a whole number too, as in JSON schema
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             raise self._wrong(value, "a whole number")
         if not self.low <= value <= self.high:
@@ -91,7 +98,6 @@ class Str(_Parameter):
         return {"type": "string", "maxLength": self.longest}
 
     def check(self, value):
-        """Return what the function gets; BadArgument."""
         if not isinstance(value, str):
             raise self._wrong(value, "text")
         if len(value) > self.longest:

@@ -32,7 +32,6 @@ _REASON = const(200)  # characters of what a tool raised
 _ID = const(128)  # characters or bits of an id
 _SHOWN = const(64)  # characters of a foreign name in a message
 _TASKS = const(4)  # slow tools at once
-_LIMIT_S = const(30)  # for a slow tool
 
 
 async def _nothing():
@@ -49,12 +48,16 @@ class _Error(Exception):
 
 
 class Server:
-    """`send(payload)` gets each answer, a dict; `board` and `version` are the device's."""
+    """`send(payload)` gets each answer, a dict; `board` and `version` are the device's.
 
-    def __init__(self, registry, board, version, send):
+    `limit_s`: how many seconds a slow tool may take.
+    """
+
+    def __init__(self, registry, board, version, send, limit_s=30):
         self._registry = registry
         self._info = {"name": board, "version": version}
         self._send = send
+        self._limit_s = limit_s
         self._epoch = 0
         self._tasks = []
         self._cursors = {}  # given out: (index of the tool, whether user-only tools are listed)
@@ -136,7 +139,8 @@ class Server:
             if cursor not in self._cursors:
                 raise _Error(INVALID_PARAMS, "cursor: never given out: " + cursor[:_SHOWN])
             start, with_user = self._cursors[cursor]
-        result = {"tools": []}
+        page = []
+        result: dict = {"tools": page}
         room = _PAGE - len(json.dumps(_reply(identity, result)).encode())
         for index in range(start, len(self._registry.tools)):
             tool = self._registry.tools[index]
@@ -146,10 +150,10 @@ class Server:
             # ", " before the tool; if it stays out, `, "nextCursor": "..."`
             if tool.size + 2 + len(following) + 18 > room:
                 self._cursors[following] = (index, with_user)
-                result["nextCursor"] = following
+                result = {"tools": page, "nextCursor": following}
                 break
             room -= tool.size + 2
-            result["tools"].append(tool.entry)
+            page.append(tool.entry)
         self._answer(identity, result)
 
     def _call(self, identity, params):
@@ -190,9 +194,9 @@ class Server:
         """Ends: 1 a result, 2 the limit, 3 the tool raised, 4 cancelled: nobody is told."""
         text = problem = None
         try:
-            text = _text(await asyncio.wait_for(coroutine, _LIMIT_S))  # 1
+            text = _text(await asyncio.wait_for(coroutine, self._limit_s))  # 1
         except asyncio.TimeoutError:  # noqa: UP041  2; MicroPython has no other of that name
-            problem = "%s: not done in %d s" % (name, _LIMIT_S)
+            problem = "%s: not done in %s s" % (name, self._limit_s)
         except Exception as error:  # 3
             problem = _failure(name, error)
         if epoch != self._epoch:  # 4
