@@ -110,8 +110,15 @@ def surround(config, pc):
         except OSError:
             return trace
         pins = {"boot": board["boot"], "key": board["key"]}
-        trace.person = person.Person(config["script"], pins, lambda: power.tell("off"))
+        trace.person = person.Person(config["script"], pins, say, lambda: power.tell("off"))
     return trace
+
+
+def say(text):
+    """The person types to the firmware that runs."""
+    from parley import start
+
+    start.app.session.say(text)
 
 
 def start(file, names):
