@@ -1,4 +1,4 @@
-"""Runs first at every start and always returns: the chip's clock. `main.py` decides what starts."""
+"""Runs first at every start and always returns: the chip's clock. The rest is `main.py`'s."""
 
 import machine
 

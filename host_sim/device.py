@@ -149,7 +149,7 @@ def firmware_settings():
 
 
 def script(args: argparse.Namespace) -> list:
-    """Read and check `args.script`, its sounds and `args.mic` with it; UsageError names the step."""
+    """Read and check `args.script` and its sounds; UsageError names the step."""
     steps = DEFAULT_SCRIPT
     base = pathlib.Path()
     if args.script:

@@ -48,7 +48,7 @@ def command(
 
 
 def bare(heap: str) -> tuple[list[str], dict[str, str]]:
-    """As `command`, for MicroPython on the simulated chip without firmware: that comes from its flash."""
+    """As `command`, for the virtual board: its firmware comes from its flash."""
     path = [ROOT / "host_sim" / "hw", ROOT / "host_sim" / "unix", ".frozen"]
     environment = dict(os.environ, MICROPYPATH=os.pathsep.join(map(str, path)))
     return [sys.executable, "-c", _ENTRY, "-X", f"heapsize={heap}"], environment

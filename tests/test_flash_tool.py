@@ -1,23 +1,32 @@
-"""`make flash` and its kin on the virtual board: all the way, cut off, and with every likely mistake."""
+"""`make flash` and its kin: all the way, cut off, and with every likely mistake."""
 
 import errno
 import functools
 import hashlib
 import http.server
 import json
-import pathlib
 import subprocess
 import threading
 
 import pytest
 import serial
-from virtual_boards import BOARD, KEY, MEGABYTES, Line, firmware, flashed, mpremote, present, tool, until
+from virtual_boards import (
+    KEY,
+    MEGABYTES,
+    Line,
+    firmware,
+    flashed,
+    mpremote,
+    present,
+    tool,
+    until,
+)
 
 from host_sim import interpreter
 from host_sim.usage import UsageError
 from host_sim.virtual_board import stand_in
 from host_sim.virtual_board.board import VirtualBoard
-from tools import deploy, flash, image, started
+from tools import deploy, flash, image, repl, started
 from tools import port as ports
 from tools.repl import Repl
 
@@ -81,7 +90,7 @@ def test_erase_makes_it_as_new(tmp_path):
         assert board.flash.read(0, MEGABYTES << 20) == b"\xff" * (MEGABYTES << 20)
 
 
-@pytest.mark.parametrize("writes", [1, 60, 700, 1000, 1500])
+@pytest.mark.parametrize("writes", [1, 700, 1500])
 def test_a_power_cut_in_any_write_is_healed_by_the_next_run(tmp_path, writes):
     kept = {"volume": 33, "url": "ws://kept/"}
     board = flashed(tmp_path, {"settings.json": json.dumps(kept).encode()})
@@ -111,7 +120,12 @@ def test_native_usb_goes_and_comes_back(tmp_path):
 
 def test_deploy_brings_changes_only_and_cleans_up(tmp_path):
     changed = "parley/ui.mpy"
-    old = {changed: b"", "lib/gone.mpy": b"x", "lib/pcm.py": b"raise ImportError", "lib/mine.py": b""}
+    old = {
+        changed: b"",
+        "lib/gone.mpy": b"x",
+        "lib/pcm.py": b"raise ImportError",
+        "lib/mine.py": b"",
+    }
     old["installed.json"] = json.dumps([*firmware(), "lib/gone.mpy"]).encode()
     with flashed(tmp_path, old) as board:
         said = succeeds("deploy", "--port", "virtual")
@@ -133,16 +147,16 @@ def test_a_deployment_that_is_cut_off(tmp_path, after):
         if path == last:
             board.stop()
 
-    with flashed(tmp_path, old) as board, Repl(present(board)) as repl:  # noqa: SIM117
+    with flashed(tmp_path, old) as board, Repl(present(board)) as prompt:  # noqa: SIM117
         with pytest.raises(UsageError, match="interrupted in the middle"):
-            deploy.deploy(repl, files, "x64", pull_the_plug)
+            deploy.deploy(prompt, files, "x64", pull_the_plug)
     with VirtualBoard(tmp_path) as board, Line(board) as line:
         line.until("not complete")
         line.until(">>> ")
     with VirtualBoard(tmp_path) as board:
         assert "runs on MicroPython" in succeeds("deploy", "--port", "virtual")
-        with Repl(present(board)) as repl:
-            there = repl.hashes(list(files))
+        with Repl(present(board)) as prompt:
+            there = prompt.hashes(list(files))
         assert there == {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
 
 
@@ -162,7 +176,9 @@ def test_no_board_several_boards_and_a_wrong_name(monkeypatch):
     assert "there is no nope; there are: breadboard" in fails("flash", "--board", "nope")
     assert "which board? BOARD=" in fails("flash")
     plugged[:] = [Usb("/dev/ttyX"), Usb("/dev/ttyY")]
-    assert "several ports: say which one with PORT=...: /dev/ttyX (bridge), /dev/ttyY" in fails("info")
+    assert "several ports: say which one with PORT=...: /dev/ttyX (bridge), /dev/ttyY" in fails(
+        "info"
+    )
     assert "/dev/ttyZ is not there; there are: /dev/ttyX" in fails("info", "--port", "/dev/ttyZ")
 
 
@@ -174,7 +190,11 @@ def test_a_port_that_another_program_holds(tmp_path):
 
 @pytest.mark.parametrize(
     ("number", "line"),
-    [(errno.EACCES, "no permission for /dev/tty"), (errno.EBUSY, "port busy"), (errno.ENODEV, "is gone")],
+    [
+        (errno.EACCES, "no permission for /dev/tty"),
+        (errno.EBUSY, "port busy"),
+        (errno.ENODEV, "is gone"),
+    ],
 )
 def test_a_port_that_can_not_be_opened(monkeypatch, number, line):
     def refuse(*args, **options):
@@ -203,7 +223,10 @@ def test_a_board_with_another_chip(tmp_path):
         (b"not an image" * 9999, "is not an ESP32 image"),
         (stand_in.image()[:0x8000] + b"\xff" * 0x10000, "has no partition table"),
         (None, "can't be read"),
-        (stand_in.image(vfs=(0x200000, 0xE00000)), "flash too small: this MicroPython needs 16 MB"),
+        (
+            stand_in.image(vfs=(0x200000, 0xE00000)),
+            "flash too small: this MicroPython needs 16 MB",
+        ),
     ],
 )
 def test_images_that_are_not_for_this_board(tmp_path, content, line):
@@ -257,17 +280,24 @@ def test_the_download_is_checked_and_kept(tmp_path, download, monkeypatch):
 
 def test_files_for_another_micropython(tmp_path, monkeypatch):
     files = {**firmware(), "lib/pcm.mpy": b"M\x06" + bytes([10 << 2 | 3]) + b"\x1f"}
-    with flashed(tmp_path) as board, Repl(present(board)) as repl:
-        with pytest.raises(UsageError, match="mpy version: .* reads 6.3 for architecture 2"):
-            deploy.deploy(repl, files, "xtensawin", print)
+    reads = "mpy version: .* reads 6.3 for architecture 2"
+    with (
+        flashed(tmp_path) as board,
+        Repl(present(board)) as prompt,
+        pytest.raises(UsageError, match=reads),
+    ):
+        deploy.deploy(prompt, files, "xtensawin", print)
     monkeypatch.setattr(ports, "VIRTUAL", tmp_path / "old")
-    with flashed(tmp_path / "old", {"parley/__init__.mpy": b"M\x05\x02\x1f"}) as board:
-        with pytest.raises(UsageError, match="mpy version: MicroPython .* can't read"):
-            started.check(present(board))
+    with (
+        flashed(tmp_path / "old", {"parley/__init__.mpy": b"M\x05\x02\x1f"}) as board,
+        pytest.raises(UsageError, match="mpy version: MicroPython .* can't read"),
+    ):
+        started.check(present(board))
 
 
 @pytest.mark.parametrize("does", ["pass", "print('blah')"])
-def test_a_board_that_does_not_let_itself_be_interrupted(tmp_path, does):
+def test_a_board_that_does_not_let_itself_be_interrupted(tmp_path, monkeypatch, does):
+    monkeypatch.setattr(repl, "_ANSWER_S", 2)
     deaf = f"""
 print('begins')
 while True:
@@ -281,11 +311,13 @@ while True:
         with Line(board) as line:
             board.reset()
             line.until("begins")
-        assert "does not answer at MicroPython's prompt: press RESET" in fails("info", "--port", "virtual")
+        assert "does not answer at MicroPython's prompt: press RESET" in fails(
+            "info", "--port", "virtual"
+        )
 
 
 def test_wrong_settings_are_named_before_anything_happens():
-    assert fails("set", "--port", "virtual", "volme=3") == "setting volme: unknown"
+    assert fails("set", "--port", "virtual", "volme=3") == 'setting "volme": unknown'
     assert "not between 0 and 100" in fails(*FLASH, "volume=101")
     assert "which setting?" in fails("set", "--port", "virtual")
     assert "volume has no value" in fails("set", "--port", "virtual", "volume")
@@ -298,7 +330,7 @@ def test_make_hands_over_what_stands_on_its_command_line():
         return done.stderr.splitlines()[0]
 
     assert make("PORT=virtual", "volume=101") == "setting volume: 101 is not between 0 and 100"
-    assert make("PORT=virtual", "url=ws://h/?a=1&b=2", "wake=a b=c") == "setting wake: unknown"
+    assert make("PORT=virtual", "url=ws://h/?a=1&b=2", "wake=a b=c") == 'setting "wake": unknown'
 
 
 def test_a_key_that_is_held_is_said_to_be_the_cause(tmp_path):

@@ -4,7 +4,7 @@ import json
 import re
 
 import pytest
-from virtual_boards import BOARD, KEY, Line, flashed, firmware, mpremote, until
+from virtual_boards import BOARD, KEY, Line, firmware, flashed, mpremote, until
 
 from host_sim import interpreter
 
@@ -137,7 +137,9 @@ def test_whatever_is_missing_ends_at_the_prompt(tmp_path, content, line):
         assert line in terminal.until(PROMPT)
 
 
-@pytest.mark.parametrize("garbage", [b"", b'{"volu', b"\xff\x00\xfe", b'{"volume": "loud"}', b"[]"])
+@pytest.mark.parametrize(
+    "garbage", [b"", b'{"volu', b"\xff\x00\xfe", b'{"volume": "loud"}', b"[]"]
+)
 def test_settings_that_can_not_be_used_do_not_stop_it(tmp_path, garbage):
     with flashed(tmp_path, {"settings.json": garbage}) as board, Line(board) as line:
         said = line.until(RUNS)

@@ -77,7 +77,7 @@ def test_what_was_flashed_starts_and_mpremote_works_on_it(tmp_path):
 
 
 def test_the_start_is_that_of_the_chip(tmp_path):
-    """boot.py, then main.py; Ctrl-C ends main.py at the prompt; Ctrl-D starts again; raw mode skips main."""
+    """boot.py, main.py; Ctrl-C gives the prompt; Ctrl-D starts again, without main.py if raw."""
     with flashed(tmp_path, PLAIN) as board, Line(board) as line:
         line.send(b"\x03")
         line.until(">>> ")

@@ -30,8 +30,10 @@ def firmware() -> dict[str, bytes]:
     return deploy.installable("x64", BOARD)
 
 
-def flashed(folder: pathlib.Path, files: dict[str, bytes] | None = None, **options) -> VirtualBoard:
-    """Return a board, not yet plugged in, with the firmware and `files`; None as content removes one."""
+def flashed(
+    folder: pathlib.Path, files: dict[str, bytes] | None = None, **options
+) -> VirtualBoard:
+    """Return a board with the firmware and `files` (None removes one), not yet plugged in."""
     content = {**firmware(), **(files or {})}
     content = {name: data for name, data in content.items() if data is not None}
     chip = FlashChip(folder / "flash.bin", MEGABYTES)

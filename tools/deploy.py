@@ -1,7 +1,7 @@
 """Bring a running board's files up to date over the prompt: only what has changed, then verified.
 
-While files are being replaced `/incomplete` is there, and a start says so instead of running a mixture. So
-a deployment may be cut off at any point, and the next one heals it.
+While files are being replaced `/incomplete` is there, and a start says so instead of running a
+mixture. So a deployment may be cut off at any point, and the next one heals it.
 """
 
 import hashlib
@@ -29,7 +29,9 @@ def installable(architecture: str, board: dict | None) -> dict[str, bytes]:
     return files
 
 
-def deploy(repl: Repl, files: dict[str, bytes], architecture: str, tell: Callable[[str], None]) -> int:
+def deploy(
+    repl: Repl, files: dict[str, bytes], architecture: str, tell: Callable[[str], None]
+) -> int:
     """Make the board hold `files`; return how many were written. `tell(path)` before each."""
     _check_mpy(repl, files, architecture)
     wanted = {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
@@ -50,7 +52,9 @@ def deploy(repl: Repl, files: dict[str, bytes], architecture: str, tell: Callabl
         tell(name)
         repl.write(name, files[name])
     if repl.hashes(list(files)) != wanted:
-        raise UsageError("the board's files are not what was written: run it again, then `make flash`")
+        raise UsageError(
+            "the board's files are not what was written: run it again, then `make flash`"
+        )
     repl.remove(INCOMPLETE)
     return len(changed)
 
@@ -80,6 +84,7 @@ def _check_mpy(repl, files, architecture):
     theirs = (reads & 0xFF, reads >> 8 & 3, reads >> 10)
     if theirs != (version, sub, _ARCHITECTURES[architecture]):
         raise UsageError(
-            f"mpy version: the board's MicroPython ({release.split(';')[-1].strip()}) reads {theirs[0]}.{theirs[1]} for "
-            f"architecture {theirs[2]}, these files are {version}.{sub} for {architecture}; run `make flash`"
+            f"mpy version: the board's MicroPython ({release.split(';')[-1].strip()}) reads "
+            f"{theirs[0]}.{theirs[1]} for architecture {theirs[2]}, these files are "
+            f"{version}.{sub} for {architecture}; run `make flash`"
         )

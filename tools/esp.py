@@ -1,7 +1,7 @@
 """The chip in download mode, through esptool: what it is, what its flash holds, and writing it.
 
-esptool talks to itself in `build/flash.log`; a person sees a line of progress. All that goes wrong is a
-`UsageError` of one line.
+esptool talks to itself in `build/flash.log`; a person sees a line of progress. All that goes wrong
+is a `UsageError` of one line.
 """
 
 import contextlib
@@ -24,7 +24,8 @@ CHIP = "ESP32-S3"
 _BAUD = 460800  # bridges of all makers keep up with it
 _ATTEMPTS = 3  # to reset into the loader, two kinds of reset each
 _DOWNLOAD_MODE = (
-    "the board at {} is not in download mode: hold BOOT, press and release RESET, let go of BOOT, and run it again"
+    "the board at {} is not in download mode: hold BOOT, press and release RESET, let go of BOOT, "
+    "and run it again"
 )
 _INTERRUPTED = "interrupted in the middle ({}); plug the board in and run it again: that heals it"
 
@@ -36,7 +37,9 @@ class Chip:
         self._port = port
         self._log = _Log(LOG, progress)
         EspLog.instance = self._log
-        ResetStrategy.print_once = self._log.print  # a terminal has no reset lines: nobody need know
+        ResetStrategy.print_once = (
+            self._log.print
+        )  # a terminal has no reset lines: nobody need know
         self._esp = None
         self.flash_size = 0
         self.mac = ""
@@ -68,10 +71,14 @@ class Chip:
         esptool.attach_flash(self._esp)
         size = esptool.detect_flash_size(self._esp)
         if size is None:
-            raise UsageError("the flash does not say how large it is: look at the board's power and cable")
+            raise UsageError(
+                "the flash does not say how large it is: look at the board's power and cable"
+            )
         self.flash_size = flash_size_bytes(size)
         self._esp.flash_set_parameters(self.flash_size)
-        self._esp.WRITE_FLASH_ATTEMPTS = 1  # a board that is lost while it is written is told at once
+        self._esp.WRITE_FLASH_ATTEMPTS = (
+            1  # a board that is lost while it is written is told at once
+        )
 
     def __exit__(self, *exception):
         self._esp._port.close()
@@ -87,12 +94,12 @@ class Chip:
             esptool.erase_flash(self._esp)
 
     def write(self, parts: list[tuple[int, bytes]]) -> None:
-        """Write each (offset, bytes) and compare its MD5 with that of what the flash then holds."""
+        """Write each (offset, bytes) and compare its MD5 with what the flash then holds."""
         with _explained():
             esptool.write_flash(self._esp, parts, flash_size="keep")
 
     def start(self) -> None:
-        """Restart into the program; the chip's own watchdog does it, with or without reset lines."""
+        """Restart into the program by the chip's own watchdog: not every port has reset lines."""
         with contextlib.suppress(FatalError, OSError, serial.SerialException):  # it is on its way
             esptool.reset_chip(self._esp, "watchdog-reset")
 

@@ -1,7 +1,7 @@
 """From a bare ESP32-S3 to a running parley, and everything after: `python -m tools.flash COMMAND`.
 
-The Makefile has a target for each command. Exit status: 0 done; 2 something is wrong, and one line says what
-and what to do; 130 Ctrl-C.
+The Makefile has a target for each command. Exit status: 0 done; 2 something is wrong, and one line
+says what and what to do; 130 Ctrl-C.
 """
 
 import argparse
@@ -16,12 +16,14 @@ from host_sim.usage import UsageError
 from tools import deploy, image, started, target, upkeep
 from tools import port as ports
 
-KEPT = interpreter.ROOT / "build" / "settings"  # what was on a board before it is written, till it is back
+KEPT = (
+    interpreter.ROOT / "build" / "settings"
+)  # what was on a board before it is written, till it is back
 _PERSONAL = ("settings.json", "ca.pem")  # what belongs to the person, not to the firmware
 
 
 def flash(where: target.Target, args: argparse.Namespace) -> None:
-    """Write MicroPython and the file system in one run, verify, restart, check. Settings survive."""
+    """Write MicroPython and the files in one run, verify, restart, check. Settings survive."""
     from tools.esp import Chip
     from tools.repl import enter_loader
 
@@ -60,7 +62,7 @@ def _micropython(where, args, board):
 
 
 def _rescue(chip):
-    """Return the person's files from the board, or from the PC if writing was cut off last time."""
+    """Return the person's files: the board's, or the PC's copy if the last run was cut off."""
     folder = KEPT / chip.mac.replace(":", "")
     header = chip.read(0x8000, 0x1000)
     personal = {}
@@ -94,7 +96,9 @@ def deploy_files(where: target.Target, args: argparse.Namespace) -> None:
     """Bring changed files to the board, verify, restart, check."""
     from tools.repl import Repl
 
-    files = deploy.installable(where.architecture, target.board(args.board) if args.board else None)
+    files = deploy.installable(
+        where.architecture, target.board(args.board) if args.board else None
+    )
     with Repl(where.port) as repl:
         count = deploy.deploy(repl, files, where.architecture, lambda path: _say(f"  {path}"))
         repl.reset()
@@ -119,7 +123,10 @@ COMMANDS = {
     "deploy": (deploy_files, "bring changed files to a running board"),
     "erase": (erase, "erase the whole flash"),
     "repl": (lambda where, args: upkeep.prompt(where), "MicroPython's prompt; Ctrl-X leaves it"),
-    "logs": (lambda where, args: upkeep.follow(where, args.seconds), "print what the firmware says"),
+    "logs": (
+        lambda where, args: upkeep.follow(where, args.seconds),
+        "print what the firmware says",
+    ),
     "info": (lambda where, args: upkeep.show(where), "what the board is and holds"),
     "set": (lambda where, args: upkeep.set_values(where, args.values), "change settings"),
 }
@@ -148,7 +155,7 @@ def _arguments(words):
 
 
 def _from_make(environment):
-    """`make set url=ws://...`: make exports its command line's variables, and names them in MAKEFLAGS."""
+    """make exports its command line's variables, and names them in MAKEFLAGS."""
     flags = environment.get("MAKEFLAGS", "").partition("-- ")[2]
     names = re.findall(r"(?:^|(?<!\\) )([A-Za-z_]\w*)=", flags)
     return [f"{name}={environment.get(name, '')}" for name in names if name != name.upper()]

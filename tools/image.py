@@ -1,8 +1,9 @@
-"""What is written to a board: MicroPython's image, and the file system that it mounts at its first start.
+"""What is written to a board: MicroPython's image, and the file system that it will mount.
 
-`micropython(variant)` fetches the pinned image, `check(image)` says what is wrong with another one,
-`file_area` where MicroPython will look for its files, `filesystem` what stands there, `read_file` what
-stood there before. Everything that a person can get wrong is a `UsageError` of one line.
+`micropython(psram)` fetches the pinned image, `check(image)` says what is wrong with another
+one, `file_area` where MicroPython will look for its files, `filesystem` what stands there,
+`read_file` what stood there before. Everything that a person can get wrong is a `UsageError` of
+one line.
 """
 
 import hashlib
@@ -19,7 +20,8 @@ from host_sim.usage import UsageError
 CACHE = interpreter.ROOT / "build" / "micropython"
 VERSION = "1.28.0"
 _SERVER = "https://micropython.org/resources/firmware/"
-#: PSRAM of the board -> (file on micropython.org, SHA-256). None: nobody has noted the sum yet, so the tool
+#: PSRAM of the board -> (file on micropython.org, SHA-256). None: nobody has noted the sum yet, so
+#: the tool
 #: refuses to download it; FIRMWARE=file.bin takes an image that you have checked yourself.
 IMAGES = {
     "octal": (
@@ -48,7 +50,7 @@ _STARTED_BY_NAME = ("boot.py", "main.py")  # MicroPython looks for these as sour
 
 
 def micropython(psram: str, cache: pathlib.Path = CACHE, server: str = _SERVER) -> pathlib.Path:
-    """Return the pinned image for a board with this PSRAM: from the cache, else downloaded and checked."""
+    """Return the pinned image for a board with this PSRAM: cached, or downloaded and checked."""
     name, digest = IMAGES[psram]
     if digest is None:
         raise UsageError(
@@ -69,8 +71,8 @@ def micropython(psram: str, cache: pathlib.Path = CACHE, server: str = _SERVER) 
         ) from None
     if _sha256(data) != digest:
         raise UsageError(
-            f"{name}: wrong SHA-256 after the download ({_sha256(data)[:12]}..., not {digest[:12]}...); "
-            "try again, and on another network if it stays so"
+            f"{name}: wrong SHA-256 after the download ({_sha256(data)[:12]}..., not "
+            f"{digest[:12]}...); try again, and on another network if it stays so"
         )
     cache.mkdir(parents=True, exist_ok=True)
     part = path.with_suffix(".part")
@@ -119,24 +121,26 @@ def partitions(image: bytes) -> list[tuple[str, int, int]]:
 
 
 def file_area(image: bytes, flash_size: int) -> tuple[int, int]:
-    """Return (offset, size) of the file system: what MicroPython itself will use on a flash of that size.
+    """Return (offset, size) of the file system: what MicroPython itself will use on a flash of
+    that size.
 
-    Its rule (ports/esp32/main.c since v1.26): a partition named vfs or ffat, else from the end of the last
-    partition to the end of the flash.
+    Its rule (ports/esp32/main.c since v1.26): a partition named vfs or ffat, else from the end of
+    the last partition to the end of the flash.
     """
     table = partitions(image)
     for name, start, size in table:
         if name in ("vfs", "ffat"):
             if start + size > flash_size:
                 raise UsageError(
-                    f"flash too small: this MicroPython needs {start + size >> 20} MB, the chip has "
-                    f"{flash_size >> 20} MB; take an image for {flash_size >> 20} MB"
+                    f"flash too small: this MicroPython needs {start + size >> 20} MB, the chip "
+                    f"has {flash_size >> 20} MB; take an image for {flash_size >> 20} MB"
                 )
             return start, size
     start = max(start + size for _, start, size in table)
     if flash_size - start < 64 * BLOCK:
         raise UsageError(
-            f"flash too small: MicroPython takes {start >> 20} MB of the chip's {flash_size >> 20} MB"
+            f"flash too small: MicroPython takes {start >> 20} MB of the chip's "
+            f"{flash_size >> 20} MB"
         )
     return start, flash_size - start
 
@@ -153,7 +157,7 @@ def firmware_files(architecture: str) -> dict[str, bytes]:
 
 
 def mpy_version(files: dict[str, bytes]) -> tuple[int, int]:
-    """Return (version, sub-version) of the .mpy files; the sub-version counts for native code only."""
+    """Return (version, sub-version) of the .mpy files; the latter is for native code."""
     native = [data for name, data in files.items() if name.endswith(".mpy") and data[2] >> 2]
     newest = max(native, key=lambda data: data[2] & 3)
     return newest[1], newest[2] & 3

@@ -1,8 +1,8 @@
-"""The board's serial port: which one it is, the same board again after it was away, and who may open it.
+"""The board's serial port: which one it is, the same board after it was away, who may open it.
 
-A board is known by its serial number, which the chip makes from its MAC address: native USB goes away at
-every reset and comes back under another name, and another board may have been plugged in meanwhile. A
-bridge without a serial number is known by the socket that it is in.
+A board is known by its serial number, which the chip makes from its MAC address: native USB goes
+away at every reset and comes back under another name, and another board may have been plugged in
+meanwhile. A bridge without a serial number is known by the socket that it is in.
 """
 
 import contextlib
@@ -40,7 +40,7 @@ class Port:
 
     @property
     def identity(self) -> str:
-        """What stays the same when the board comes back; MicroPython writes the MAC without colons."""
+        """What stays the same when the board comes back: MicroPython spells a MAC its own way."""
         return self.serial.replace(":", "").upper() or self.location or self.device
 
 
@@ -86,8 +86,8 @@ def choose(wanted: str | None, ports: list[Port]) -> Port:
         return Port(wanted)
     if not real:
         raise UsageError(
-            "no port: no board is plugged in; use a cable that carries data (many only charge), or "
-            "PORT=virtual for the simulated one"
+            "no port: no board is plugged in; use a cable that carries data (many only charge), "
+            "or PORT=virtual for the simulated one"
         )
     if len(real) > 1:
         raise UsageError(f"several ports: say which one with PORT=...: {names}")
@@ -115,8 +115,8 @@ def wait(
             return board  # not a USB port: it can't be told from another one
         if clock() >= until:
             raise UsageError(
-                f"the board that was at {board.device} has not come back: press RESET; if that does not "
-                "help, hold BOOT, press RESET, let go of both, and run it again"
+                f"the board that was at {board.device} has not come back: press RESET; if that "
+                "does not help, hold BOOT, press RESET, let go of both, and run it again"
             )
         sleep(_POLL_S)
 
@@ -140,12 +140,10 @@ def _explain(port, error):
     number = error.errno
     text = str(error).lower()
     if number in (errno.EBUSY, errno.EAGAIN) or "exclusively lock" in text:
-        return f"port busy: {port.device} is open in another program (monitor, editor); close it there"
+        return f"port busy: {port.device} is open in another program; close it there"
     if number == errno.EACCES or "permission" in text or "access is denied" in text:
-        group = _group(port.device)
-        return (
-            f"no permission for {port.device}: run `sudo usermod -aG {group} $USER`, then log out and in"
-        )
+        fix = f"run `sudo usermod -aG {_group(port.device)} $USER`, then log out and in"
+        return f"no permission for {port.device}: {fix}"
     if number in (errno.ENOENT, errno.ENODEV, errno.ENXIO):
         return f"{port.device} is gone: plug the board in again"
     return f"{port.device} can't be opened: {error}"

@@ -1,4 +1,4 @@
-"""MicroPython's prompt on the board, through mpremote's transport: run code, read and write files."""
+"""MicroPython's prompt on the board, through mpremote's transport: code and files."""
 
 import contextlib
 import io
@@ -59,8 +59,7 @@ class _Transport(SerialTransport):
 
 
 class Repl:
-    """A context: the raw prompt. `fresh`: after a soft reset without main.py; else as it stands after
-    Ctrl-C."""
+    """A context: the raw prompt, `fresh` after a soft reset without main.py or as it stands."""
 
     def __init__(self, port: ports.Port, fresh: bool = True):
         self._port = port
@@ -76,8 +75,8 @@ class Repl:
             except (TransportError, OSError, serial.SerialException):
                 self._close()
                 raise UsageError(
-                    f"the board at {self._port.device} does not answer at MicroPython's prompt: press RESET "
-                    "and try again; if it stays mute, run `make flash`"
+                    f"the board at {self._port.device} does not answer at MicroPython's prompt: "
+                    "press RESET and try again; if it stays mute, run `make flash`"
                 ) from None
         return self
 
@@ -90,15 +89,18 @@ class Repl:
                 self._transport.close()
 
     def run(self, code: str) -> str:
-        """Run code and return what it printed; UsageError with the board's last line if it raised."""
+        """Run code and return what it printed; UsageError with its last line if it raised."""
         try:
             with _quiet():
                 return self._transport.exec(code).decode()
         except TransportExecError as error:
-            raise UsageError(f"the board says: {error.error_output.strip().splitlines()[-1]}") from None
+            raise UsageError(
+                f"the board says: {error.error_output.strip().splitlines()[-1]}"
+            ) from None
         except (TransportError, OSError, serial.SerialException) as error:
             raise UsageError(
-                f"interrupted in the middle ({error}); plug the board in and run it again: that heals it"
+                f"interrupted in the middle ({error}); plug the board in and run it again: "
+                "that heals it"
             ) from None
 
     def value(self, code: str):
@@ -142,13 +144,15 @@ class Repl:
 def enter_loader(port: ports.Port) -> ports.Port:
     """Have MicroPython on the chip's own USB start the loader; return the loader's port.
 
-    The program's USB port has no lines that reset the chip. One that does not answer is left as it is.
+    The program's USB port has no lines that reset the chip. One that does not answer is left as it
+    is.
     """
     if port.ids != ports.PROGRAM_IDS:
         return port
     try:
-        with Repl(port, fresh=False) as repl, contextlib.suppress(
-            TransportError, OSError, serial.SerialException
+        with (
+            Repl(port, fresh=False) as repl,
+            contextlib.suppress(TransportError, OSError, serial.SerialException),
         ):
             repl._transport.exec_raw_no_follow("import machine\nmachine.bootloader()")
             time.sleep(0.1)

@@ -10,7 +10,8 @@ _TRIES_S = (1, 3, 8)  # until the look: one that comes while the modules are imp
 
 _STATE = """
 import json, sys
-d = {'micropython': '.'.join(str(n) for n in sys.implementation[1][:3]), 'version': None, 'app': False}
+d = {'version': None, 'app': False}
+d['micropython'] = '.'.join(str(n) for n in sys.implementation[1][:3])
 try:
     import parley
     d['version'] = parley.VERSION
@@ -29,7 +30,7 @@ print(json.dumps(d))
 
 
 def check(port: ports.Port) -> str:
-    """Return the line that says what runs; UsageError says why nothing does. The board restarts."""
+    """Return the line that says what runs; UsageError says why nothing does. Restarts it."""
     state = {}
     for pause in _TRIES_S:
         time.sleep(pause)
@@ -43,8 +44,8 @@ def check(port: ports.Port) -> str:
             break
     if "incompatible" in state.get("error", ""):
         raise UsageError(
-            f"mpy version: MicroPython {state['micropython']} can't read the firmware's files; run "
-            "`make flash` without FIRMWARE"
+            f"mpy version: MicroPython {state['micropython']} can't read the firmware's files; "
+            "run `make flash` without FIRMWARE"
         )
     if "error" in state:
         raise UsageError(f"the firmware can't be imported on the board: {state['error']}")

@@ -15,7 +15,7 @@ BOARDS = interpreter.ROOT / "board"
 
 @dataclasses.dataclass(frozen=True)
 class Target:
-    """`architecture` of the .mpy files: the virtual board's MicroPython runs on the PC's processor."""
+    """`architecture` of the .mpy files: the virtual board runs on the PC's processor."""
 
     port: ports.Port
 
@@ -26,7 +26,7 @@ class Target:
 
 @contextlib.contextmanager
 def find(wanted: str | None, folder: pathlib.Path | None = None) -> Iterator[Target]:
-    """Find the port. "virtual": a virtual board that runs already, else one for as long as this takes."""
+    """Find the port. "virtual": the one that runs, else one for as long as this takes."""
     if wanted != "virtual":
         port = ports.choose(wanted, ports.scan())
         if not port.virtual:

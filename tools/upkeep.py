@@ -18,7 +18,8 @@ SETTINGS = "/settings.json"
 
 _INFO = """
 import gc, json, sys
-d = {'chip': sys.implementation._machine, 'release': sys.version.split('; ')[-1], 'heap': gc.mem_alloc() + gc.mem_free()}
+d = {'chip': sys.implementation._machine, 'release': sys.version.split('; ')[-1]}
+d['heap'] = gc.mem_alloc() + gc.mem_free()
 try:
     import esp
     d['flash'] = esp.flash_size()
@@ -105,8 +106,8 @@ def show(target: Target) -> None:
 def _memory(found):
     if "ram" not in found:
         return f"heap {found['heap'] >> 10} KB"
-    psram = found["ram"] > 1024 * 1024  # the chip's own is half of that
-    return f"heap {found['heap'] >> 10} KB, {'with' if psram else 'no'} PSRAM ({found['ram'] >> 10} KB)"
+    psram = "with" if found["ram"] > 1024 * 1024 else "no"  # the chip's own is half of that
+    return f"heap {found['heap'] >> 10} KB, {psram} PSRAM ({found['ram'] >> 10} KB in all)"
 
 
 def set_values(target: Target, pairs: list[str]) -> None:

@@ -59,7 +59,7 @@ def show():
 
 
 def run(*steps, stop=False):
-    """Run the firmware with these steps: texts press a button (`boot.long`), numbers wait seconds."""
+    """Run the firmware; texts press a button (`boot.long`), numbers wait seconds."""
     for step in steps:
         if isinstance(step, str) and step.count(".") != 1:
             raise ValueError("a step is a number of seconds or a gesture such as boot.long")
@@ -74,7 +74,8 @@ def run(*steps, stop=False):
         if stop:
             app.stop()
 
-    start.run(*start.restore(), beside=act)
+    settings, board = start.restore()
+    start.run(settings, board, act)
 
 
 def say(text):
@@ -84,7 +85,8 @@ def say(text):
         await asyncio.sleep(_UP_S)
         app.session.say(text)
 
-    start.run(*start.restore(), beside=act)
+    settings, board = start.restore()
+    start.run(settings, board, act)
 
 
 def _app():

@@ -19,7 +19,7 @@ def listen():
     global _next
     if trace.sink is not _note:
         _next = trace.sink
-        trace.sink = _note
+        trace.sink = _note  # type: ignore[assignment]
 
 
 def _note(name, pairs):

@@ -1,9 +1,10 @@
 """A start of the firmware, from the files on the board to the prompt: `main()`.
 
-It ends in one of these ways: 1 a safe mode instead of a start, because KEY is held, three starts in
-a row have crashed, or the installation is not complete; 2 Ctrl-C: audio and socket are let go, the
-prompt comes; 3 a crash: it is noted, and the chip starts anew; 4 the watchdog, when the loop stands
-still. The watchdog is armed in the running app only, and set to an hour whenever the prompt comes.
+It ends in one of these ways: 1 a safe mode instead of a start, because KEY is held, three starts
+in a row have crashed, or the installation is not complete; 2 Ctrl-C: audio and socket are let go,
+the prompt comes; 3 a crash: it is noted, and the chip starts anew; 4 the watchdog, when the loop
+stands still. The watchdog is armed in the running app only, and set to an hour whenever the prompt
+comes.
 """
 
 import asyncio

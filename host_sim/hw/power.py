@@ -1,7 +1,7 @@
 """Power and resets of the simulated chip: what survives them, and who is told.
 
-On the virtual board a process outside plays the power supply: it is told what the program asks for, ends this
-interpreter and starts a new one. Elsewhere nobody is told.
+On the virtual board a process outside plays the power supply: it is told what the program asks
+for, ends this interpreter and starts a new one. Elsewhere nobody is told.
 """
 
 import json
@@ -14,7 +14,7 @@ _outside = None
 
 
 def install(outside, memory, cause, flash):
-    """`outside`: the file that takes one JSON list a line; `flash`: the size of the flash in bytes."""
+    """`outside`: the file that takes one JSON list a line; `flash`: the flash's bytes."""
     global _outside, rtc, reset_cause, flash_bytes
     flash_bytes = flash
     _outside = outside

@@ -1,12 +1,13 @@
 """The board: its power, its serial port, and what runs on the chip, the loader or MicroPython.
 
-`VirtualBoard(folder).run()` runs it until `stop()`, in the calling thread; `start()` does so in a thread of its
-own. The folder keeps what a board keeps: `flash.bin`. Beside it `board.json` says, while it is plugged in, where
-its port is (see `tools.port`).
+`VirtualBoard(folder).run()` runs it until `stop()`, in the calling thread; `start()` does so in a
+thread of its own. The folder keeps what a board keeps: `flash.bin`. Beside it `board.json` says,
+while it is plugged in, where its port is (see `tools.port`).
 
-A terminal has no DTR and RTS. With `usb` "bridge" (a UART chip: the port stays) the first packet of the loader's
-protocol therefore stands for the reset that those lines would have made; with "native" (the chip's own USB) the
-port goes away at each reset and comes back under another name, and the program itself must ask for the loader.
+A terminal has no DTR and RTS. With `usb` "bridge" (a UART chip: the port stays) the first packet
+of the loader's protocol therefore stands for the reset that those lines would have made; with
+"native" (the chip's own USB) the port goes away at each reset and comes back under another name,
+and the program itself must ask for the loader.
 """
 
 import contextlib
@@ -14,33 +15,29 @@ import json
 import os
 import pathlib
 import select
-import signal
-import subprocess
-import tempfile
-import termios
 import threading
 import time
 
-from host_sim import interpreter
 from host_sim.virtual_board import partitions
 from host_sim.virtual_board.flash_chip import FlashChip, PowerCut
 from host_sim.virtual_board.loader import CHIP_ID, SYNC_START, Loader
+from host_sim.virtual_board.program import Program
 from host_sim.virtual_board.terminal import Terminal
 
 PWRON, HARD, WATCHDOG, SOFT = 1, 2, 3, 5  # machine.reset_cause()
 BRIDGE_IDS = (0x1A86, 0x55D3)  # a CH343
 LOADER_IDS = (0x303A, 0x1001)  # the ROM's USB-Serial-JTAG
 PROGRAM_IDS = (0x303A, 0x4001)  # MicroPython's TinyUSB
-_RAW_BANNER = b"raw REPL; CTRL-B to exit"
-_FRIENDLY_BANNER = b'Type "help()"'
 _NOTHING_TO_START = b"invalid header: 0xffffffff\r\n"
 _COMPLAINT_S = 0.5  # how often the ROM says so
 
 
 class VirtualBoard:
-    """`usb`: "bridge" or "native"; `gone_s`: how long a native port is away at a reset; `script`: what
-    the person does after each start, its sounds as `host_sim.device.script` makes them; `reset_lines`:
-    False when the loader's packets do not stand for them, so that only a held button leads there."""
+    """`usb`: "bridge" or "native"; `gone_s`: how long a native port is away at a reset; `script`:
+    what the person does after each start, its sounds as `host_sim.device.script` makes them;
+    `reset_lines`: False when the loader's packets do not stand for them, so that only a held
+    button leads there.
+    """
 
     def __init__(
         self,
@@ -74,13 +71,6 @@ class VirtualBoard:
         self._terminal = Terminal(link)
         self._loader = None
         self._program = None  # the MicroPython process
-        self._tty = None  # our end of its terminal
-        self._control = None  # what it tells us
-        self._told = b""
-        self._config = None
-        self._up = False
-        self._held_back = b""
-        self._raw = False
         self._rtc = []
         self._fed = 0.0
         self._next = None  # (what to become, cause or None) at the end of this turn of the loop
@@ -160,9 +150,10 @@ class VirtualBoard:
             for what in self._requests[:]:
                 self._requests.remove(what)
                 self._told_by_program(what, None)
-        if self._control in ready:
-            self._read_control()
-        if self._tty in ready:
+        if self._program and self._program.control in ready:
+            for message in self._program.messages():
+                self._told_by_program(*message)
+        if self._program and self._program.tty in ready:
             self._read_program()
         if self._terminal.plugged and self._terminal.fileno() in ready:
             self._from_host(self._terminal.read())
@@ -175,9 +166,9 @@ class VirtualBoard:
             self._become(what, cause)
 
     def _readable(self):
-        candidates = (self._wake_read, self._control, self._tty)
-        ports = [self._terminal] if self._terminal.plugged else []
-        return [*(c for c in candidates if c is not None), *(p.fileno() for p in ports)]
+        program = [self._program.control, self._program.tty] if self._program else []
+        port = [self._terminal.fileno()] if self._terminal.plugged else []
+        return [self._wake_read, *program, *port]
 
     def _wait_s(self):
         if self._loader:
@@ -190,7 +181,7 @@ class VirtualBoard:
 
     def _become(self, what, cause):
         soft = cause == SOFT
-        raw = self._raw and soft
+        raw = soft and self._program is not None and self._program.raw
         self._end_program()
         self._loader = None
         if not soft:
@@ -244,105 +235,42 @@ class VirtualBoard:
         elif self._reset_lines and self._usb == "bridge" and SYNC_START in data:
             self._become("loader", None)
             self._terminal.write(self._loader.feed(data[data.index(SYNC_START) :]))
-        elif self._program and self._up:
-            while (
-                b"\x03\x03" in data
-            ):  # a second interrupt on top of a first ends MicroPython on a PC
-                data = data.replace(b"\x03\x03", b"\x03")
-            os.write(self._tty, data)
-        else:
-            self._held_back += data
+        elif self._program:
+            self._program.write(data)
 
     # MicroPython
 
     def _start_program(self, cause, raw):
         offset, size = partitions.files(self.flash)
-        reading, writing = os.pipe()
-        os.set_inheritable(writing, True)
         config = {
             "flash": str(self.flash.path.resolve()),
             "flash_size": self.flash.size,
             "offset": offset,
             "size": size,
-            "control": f"/dev/fd/{writing}",
             "rtc": self._rtc,
             "reset_cause": cause,
-            "main": not raw,
             "mac": list(self.mac),
             "levels": self.levels,
             "script": self._script or [],
             "trace": str(self._trace.resolve()) if self._trace else None,
         }
-        handle, self._config = tempfile.mkstemp(suffix=".json")
-        with open(handle, "w") as file:
-            json.dump(config, file)
-        command, environment = interpreter.bare("8M")
-        script = pathlib.Path(__file__).with_name("chip_main.py")
-        self._tty, slave = os.openpty()
-        _interruptible(slave)
-        self._program = subprocess.Popen(
-            [*command, "-i", str(script), self._config],
-            env=environment,
-            stdin=slave,
-            stdout=slave,
-            stderr=slave,
-            pass_fds=[writing],
-            start_new_session=True,
-            preexec_fn=_control_terminal,
-        )
-        os.close(slave)
-        os.close(writing)
-        self._control = reading
-        self._told = b""
-        self._up = False
-        self._raw = raw
-        self._held_back = b""
+        self._program = Program(config, raw)
 
     def _end_program(self):
-        if not self._program:
-            return
-        self._program.kill()
-        self._program.wait()
-        self._program = None
-        for descriptor in (self._tty, self._control):
-            if descriptor is not None:
-                os.close(descriptor)
-        self._tty = self._control = None
-        pathlib.Path(self._config).unlink()
+        if self._program:
+            self._program.end()
+            self._program = None
 
     def _read_program(self):
-        try:
-            data = os.read(self._tty, 65536)
-        except OSError:
-            data = b""
-        if not data:  # it has ended: Ctrl-D at the prompt
-            if not self._next:
-                self._terminal.write(b"MPY: soft reboot\r\n")
-                self._next = ("program", SOFT)
-            return
-        raw, friendly = data.rfind(_RAW_BANNER), data.rfind(_FRIENDLY_BANNER)
-        if raw != friendly:
-            self._raw = raw > friendly
-        # the port of MicroPython to a PC ends its prompts' lines with \r\n, then the terminal adds a \r
-        self._terminal.write(data.replace(b"\r\r\n", b"\r\n"))
-
-    def _read_control(self):
-        data = os.read(self._control, 65536)
-        if not data:
-            os.close(self._control)
-            self._control = None
-            return
-        *lines, self._told = (self._told + data).split(b"\n")
-        for line in lines:
-            self._told_by_program(*json.loads(line))
+        data = self._program.read()
+        if data:
+            self._terminal.write(data)
+        elif not self._next:
+            self._terminal.write(b"MPY: soft reboot\r\n")
+            self._next = ("program", SOFT)
 
     def _told_by_program(self, what, argument):
-        if what == "up":
-            self._up = True
-            # what raw mode was before a soft reset it is again after it
-            os.write(self._tty, (b"\x01" if self._raw else b"") + self._held_back)
-            self._held_back = b""
-        elif what == "rtc":
+        if what == "rtc":
             self._rtc = argument
         elif what == "watchdog":
             self.watchdog_s = argument / 1000
@@ -361,24 +289,3 @@ class VirtualBoard:
             self._next = ("loader", None)
         elif what == "off":
             self._stopped = True
-
-
-def _interruptible(slave):
-    """Raw, but Ctrl-C interrupts and a printed newline is \\r\\n, as on the chip."""
-    mode = termios.tcgetattr(slave)
-    mode[0] = 0
-    mode[1] = termios.OPOST | termios.ONLCR
-    mode[3] = termios.ISIG
-    mode[6][termios.VMIN] = 1
-    mode[6][termios.VTIME] = 0
-    for key in (termios.VQUIT, termios.VSUSP):
-        mode[6][key] = b"\0"
-    termios.tcsetattr(slave, termios.TCSANOW, mode)
-
-
-def _control_terminal():
-    import fcntl
-
-    with contextlib.suppress(OSError):
-        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-    signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -1,13 +1,13 @@
 """Runs inside the board's MicroPython: mounts the flash, then what the chip runs at its start.
 
-usage: micropython -i chip_main.py CONFIG (JSON, made by host_sim.virtual_board.board). The modules of the
-simulated chip are imported while the PC's files can still be seen; from then on there is only the flash.
+usage: micropython -i chip_main.py CONFIG (JSON, made by host_sim.virtual_board.board). The modules
+of the simulated chip are imported while the PC's files can still be seen; from then on there is
+only the flash.
 """
 
 import gc
 import json
 import sys
-import vfs
 
 import chip
 import esp  # noqa: F401
@@ -17,6 +17,7 @@ import neopixel
 import person
 import power
 import runtime
+import vfs
 import world
 from micropython import const
 
@@ -51,7 +52,7 @@ class FlashArea:
 
 
 class Trace:
-    """Writes the firmware's events to a file of the PC, and tells the person what a step may wait for."""
+    """Writes the firmware's events to a file of the PC, and tells the person of them."""
 
     def __init__(self, file):
         self._file = file
@@ -82,7 +83,7 @@ class Trace:
 
 
 def mount(config, pc):
-    """Make the flash's files the only ones; an area that holds no file system gets an empty one."""
+    """Make the flash's files the only ones; an area without a file system gets one."""
     area = FlashArea(pc.open(config["flash"], "r+b"), config["offset"], config["size"])
     vfs.umount("/")
     try:

@@ -1,4 +1,4 @@
-"""`host_sim board`: the virtual board, plugged in until Ctrl-C; esptool, mpremote and `make` find it."""
+"""`host_sim board`: the virtual board, plugged in until Ctrl-C; `make`'s targets find it."""
 
 import argparse
 import pathlib
@@ -12,9 +12,13 @@ from host_sim.virtual_board.flash_chip import SIZES
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--folder", default="build/virtual", help="where its flash is kept (default: that of make)")
+    add(
+        "--folder", default="build/virtual", help="where its flash is kept (default: that of make)"
+    )
     add("--flash", default=16, type=int, help="megabytes, for a new one: 4, 8 or 16")
-    add("--usb", default="bridge", help="bridge (the port stays) or native (it goes at each reset)")
+    add(
+        "--usb", default="bridge", help="bridge (the port stays) or native (it goes at each reset)"
+    )
     add("--link", help="a name that always leads to the port")
     add("--script", help="what the person does after each start (JSON, as for `host_sim device`)")
     add("--trace", help="file for the firmware's events, one JSON object a line")

@@ -1,7 +1,7 @@
-"""A NOR flash in a file: erasing sets bits, programming only clears them, and power may fail in any write.
+"""A NOR flash in a file: erasing sets bits, programming clears them, power may fail in any write.
 
-A write is the erasure of one sector or the programming of up to one page. `fail_after(n)`: the n-th write from
-now stops half-way and raises `PowerCut`.
+A write is the erasure of one sector or the programming of up to one page. `fail_after(n)`: the
+n-th write from now stops half-way and raises `PowerCut`.
 """
 
 import pathlib

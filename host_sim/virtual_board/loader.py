@@ -1,9 +1,9 @@
 """The download mode of an ESP32-S3: the ROM's loader and, once uploaded, esptool's flasher stub.
 
-`Loader.feed(bytes)` takes what comes over the serial line and returns what goes back. It speaks the serial
-protocol of Espressif's documentation ("Serial Protocol", esptool's manual): SLIP frames, one answer to each
-command, four status bytes from the ROM and two from the stub. The stub's code is not run: it is accepted and
-the commands that it adds are answered from then on.
+`Loader.feed(bytes)` takes what comes over the serial line and returns what goes back. It speaks
+the serial protocol of Espressif's documentation ("Serial Protocol", esptool's manual): SLIP
+frames, one answer to each command, four status bytes from the ROM and two from the stub. The
+stub's code is not run: it is accepted and the commands that it adds are answered from then on.
 """
 
 import hashlib
@@ -53,7 +53,8 @@ _WATCHDOG_CONFIG = 0x60008098
 _WATCHDOG_LOCK = 0x600080B0
 _READ_ID = 0x9F
 
-#: how a SYNC begins on the line: what a reset through DTR and RTS is for, and a terminal has neither
+#: how a SYNC begins on the line: what a reset through DTR and RTS is for, and a terminal has
+#: neither
 SYNC_START = b"\xc0\x00\x08\x24\x00"
 
 
@@ -171,12 +172,9 @@ class Loader:
             command = self._registers.get(_SPI_USER2, 0) & 0xFF
             self._registers[_SPI_DATA] = self._flash.jedec_id if command == _READ_ID else 0
             self._registers[_SPI_COMMAND] = 0
-        elif (
-            address == _WATCHDOG_LOCK
-            and not value
-            and self._registers.get(_WATCHDOG_CONFIG, 0) >> 31
-        ):
-            self._restart()  # the watchdog leaves time for the answer to the write that locks it again
+        # the watchdog leaves time for the answer to the write that locks it again
+        elif address == _WATCHDOG_LOCK and self._registers.get(_WATCHDOG_CONFIG, 0) >> 31:
+            self._restart()
         return 0, b"", b""
 
     def _security_info(self, body, checksum):

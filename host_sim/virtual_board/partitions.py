@@ -1,4 +1,4 @@
-"""What the start of an ESP32-S3 finds in its flash: a program, and where MicroPython puts its files."""
+"""What a start finds in the flash: a program, and where MicroPython puts its files."""
 
 import struct
 

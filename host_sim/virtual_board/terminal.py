@@ -1,7 +1,8 @@
 """The board's serial port on the PC: a pseudo-terminal that can be unplugged and come back.
 
-What nobody reads is lost once the terminal's buffer is full, as with MicroPython's USB port. Its name stays as long as it
-is plugged in; after that it is another one, and `link`, when given, always leads to the present one.
+What nobody reads is lost once the terminal's buffer is full, as with MicroPython's USB port. Its
+name stays as long as it is plugged in; after that it is another one, and `link`, when given,
+always leads to the present one.
 """
 
 import os
