@@ -98,7 +98,11 @@ def test_an_empty_flash_says_so_and_waits_for_the_loader(tmp_path):
 def test_a_native_port_goes_and_comes_back_under_another_name(tmp_path):
     with flashed(tmp_path, PLAIN, usb="native", gone_s=0.05) as board:
         first = present(board)
-        mpremote(board, "exec", "--no-follow", "import machine; machine.bootloader()")
+        with Line(board) as line:
+            line.send(b"\x03")
+            line.until(">>> ")
+            line.send(b"import machine; machine.bootloader()\r")
+            until(lambda: present(board) is None or present(board).ids == LOADER_IDS)
         until(lambda: present(board) and present(board).ids == LOADER_IDS)
         assert present(board).device != first.device
         assert present(board).identity == first.identity
