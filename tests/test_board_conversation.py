@@ -138,9 +138,9 @@ def test_ctrl_c_in_each_state_lets_go_of_everything(tmp_path, event, fields, pau
             if server.seen("session_start"):
                 until(lambda: server.seen("disconnected"))
             # audio is free again: the firmware starts anew in the same interpreter
-            line.send(b"import parley.debug; parley.debug.run(0.1, stop=True)\r")
+            line.send(b"import parley.debug; parley.debug.run(0.5, stop=True)\r")
             line.until("runs; Ctrl-C")
-            line.until(">>> ")
+            assert "failed" not in line.until(">>> "), "a part of the stopped run is still at work"
 
 
 def test_ctrl_c_while_the_server_does_not_answer(tmp_path):

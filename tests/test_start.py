@@ -165,3 +165,29 @@ def test_what_is_compiled_for_the_chip_is_what_is_flashed():
     names = set(firmware())
     assert {"boot.py", "main.py", "board.json", "parley/app.mpy", "lib/wsclient.mpy"} <= names
     assert not [n for n in names if n.endswith(".py") and n not in ("boot.py", "main.py")]
+
+
+PRESS = """
+import asyncio, world
+from parley import recent, start
+async def press(app):
+    await asyncio.sleep(0.2)
+    world.set_level({pin}, 0)
+    await asyncio.sleep(0.9)
+    world.set_level({pin}, 1)
+    await asyncio.sleep(0.2)
+    app.stop()
+recent.events.clear()
+start.run(*start.restore(), beside=press)
+print([line for _, line in recent.events if line.endswith("boot long")])
+"""
+
+
+def test_nothing_of_a_stopped_run_is_left_in_the_next_one(tmp_path):
+    with flashed(tmp_path) as board:
+        with Line(board) as line:
+            line.until(RUNS)
+            line.send(b"\x03")
+            line.until(PROMPT)
+        said = mpremote(board, "resume", "exec", PRESS.format(pin=BOARD["boot"]))
+        assert said.splitlines()[-1] == "['button boot long']"

@@ -30,7 +30,8 @@ def flash(where: target.Target, args: argparse.Namespace) -> None:
     board = target.board(args.board)
     micropython = _micropython(where, args, board)
     files = deploy.installable(where.architecture, board)
-    with Chip(enter_loader(where.port), _progress) as chip:
+    loader = enter_loader(where.port)
+    with Chip(loader, _progress) as chip:
         _say(f"{chip.flash_size >> 20} MB of flash, MAC {chip.mac}")
         start, size = image.file_area(micropython, chip.flash_size)
         personal = {} if args.erase else _rescue(chip)
@@ -45,7 +46,9 @@ def flash(where: target.Target, args: argparse.Namespace) -> None:
         chip.start()
     _forget(chip)
     _say(f"written and verified: {len(micropython) >> 10} + {len(disk) >> 10} KB; restarting")
-    _say(started.check(ports.wait(where.port)))
+    # the chip's own USB shows other numbers for the program than for the loader, which it leaves
+    ids = ports.PROGRAM_IDS if loader.ids == ports.LOADER_IDS else None
+    _say(started.check(ports.wait(where.port, ids=ids)))
     kept = ", ".join(sorted(settings.values()))
     _say(f"settings: {kept}" if kept else "no settings yet: make set url=ws://... and so on")
 

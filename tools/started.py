@@ -34,10 +34,9 @@ def check(port: ports.Port) -> str:
     state = {}
     for pause in _TRIES_S:
         time.sleep(pause)
-        with Repl(port, fresh=False) as repl:
+        with Repl(ports.wait(port), fresh=False) as repl:
             state = repl.value(_STATE)
             repl.reset()
-        port = ports.wait(port)
         if state["app"]:
             return f"parley {state['version']} runs on MicroPython {state['micropython']}"
         if "error" in state or state["reason"]:
