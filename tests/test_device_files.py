@@ -1,4 +1,4 @@
-"""The device's own files: what it does with a settings file that a person or a crash has spoilt."""
+"""The device's own files: a settings file that a person or a crash has spoilt."""
 
 import json
 
