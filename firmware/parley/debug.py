@@ -21,9 +21,9 @@ def snapshot():
     _line("state", session.state)
     _line("connection", ("off", "connecting", "opening", "active", "closing")[session.phase])
     _line("may speak", session.voice_input_open, "sending", session.audio_publish_enabled)
-    _line("gate open", session.output_gate_open, "turn", session.active_turn_id)
-    _line("heard", session.input_text)
-    _line("answer", session.output_text)
+    _line("gate open", session.reply.gate_open, "turn", session.reply.turn_id)
+    _line("heard", session.reply.heard)
+    _line("answer", session.reply.text)
     _line("notice", session.notice)
 
 
