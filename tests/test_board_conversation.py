@@ -117,17 +117,14 @@ def test_a_conversation(tmp_path):
         ("ui", {"text": "say the wake word"}, 0),
         ("connected", {}, 0),
         ("input", {"open": True}, 0),
-        ("vad", {"edge": "start"}, 0),
         ("state", {"to": "THINKING"}, 30),
         ("state", {"to": "SPEAKING"}, 0),
-        ("drained", {}, 0),
     ],
     ids=lambda value: str(value) if isinstance(value, (str, dict)) else "",
 )
 def test_ctrl_c_in_each_state_lets_go_of_everything(tmp_path, event, fields, pause_s):
     steps = [] if event == "ui" else TALK
-    agent = "echo" if event == "drained" else LongAgent(pause_s)
-    with cloud(agent=agent) as server:
+    with cloud(agent=LongAgent(pause_s)) as server:
         scene = Scene(tmp_path, server.url, steps, cold_start_warmup=event == "connected")
         with scene.board as board, Line(board) as line:
             scene.wait_for(event, **fields)

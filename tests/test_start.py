@@ -191,3 +191,18 @@ def test_nothing_of_a_stopped_run_is_left_in_the_next_one(tmp_path):
             line.until(PROMPT)
         said = mpremote(board, "resume", "exec", PRESS.format(pin=BOARD["boot"]))
         assert said.splitlines()[-1] == "['button boot long']"
+
+
+def test_what_is_masked_is_kept_out_of_the_crash_log(tmp_path):
+    code = """
+from parley import start
+class Nested:
+    url = "wss://host/path?sign=query"
+    def values(self):
+        return {"volume": 3, "networks": [{"ssid": "home", "password": "p w"}], "token": "t0"}
+    def masked(self):
+        return {"volume": 3, "networks": [{"ssid": "home", "password": "(set)"}], "token": "(set)"}
+print(sorted(start.secrets(Nested())))
+"""
+    with flashed(tmp_path) as board:
+        assert mpremote(board, "exec", code) == "['p w', 'sign=query', 't0']\n"

@@ -133,11 +133,15 @@ def follow(target: Target, seconds: float | None = None) -> None:
     """Print what the firmware says until Ctrl-C; a board that goes away is waited for."""
     until = None if seconds is None else time.monotonic() + seconds
     port = target.port
-    while until is None or time.monotonic() < until:
-        with contextlib.suppress(OSError, serial.SerialException):
-            with serial.Serial(port.device, 115200, timeout=0.2, exclusive=True) as line:
-                while until is None or time.monotonic() < until:
-                    sys.stdout.write(line.read(4096).decode(errors="replace"))
-                    sys.stdout.flush()
-            return
-        port = ports.wait(port)
+    with contextlib.suppress(KeyboardInterrupt):
+        while until is None or time.monotonic() < until:
+            with contextlib.suppress(OSError, serial.SerialException):  # the port has gone
+                _print(port, until)
+            port = ports.wait(port)
+
+
+def _print(port, until):
+    with serial.Serial(port.device, 115200, timeout=0.2, exclusive=True) as line:
+        while until is None or time.monotonic() < until:
+            sys.stdout.write(line.read(4096).decode(errors="replace"))
+            sys.stdout.flush()

@@ -19,7 +19,7 @@ from micropython import const
 
 from parley import VERSION, crash, log, recent
 from parley.app import App
-from parley.settings import SECRETS, load
+from parley.settings import load
 
 SETTINGS = "/settings.json"
 BOARD = "/board.json"
@@ -66,8 +66,9 @@ def run(settings, board, beside=None):
     recent.listen()
     app = None
     try:
+        watchdog = machine.WDT(timeout=_WATCHDOG_MS)
         app = App(settings, board, SETTINGS)
-        asyncio.run(_work(app, beside))
+        asyncio.run(_work(app, watchdog, beside))
     except KeyboardInterrupt:  # 2
         print("parley: stopped; `import parley.debug` looks into it, Ctrl-D starts it again")
     except Exception as error:  # 3
@@ -87,9 +88,9 @@ def restore():
         return load(SETTINGS), json.load(file)
 
 
-async def _work(app, beside):
+async def _work(app, watchdog, beside):
     print("parley %s runs; Ctrl-C stops it" % VERSION)
-    asyncio.create_task(_stay_alive(machine.WDT(timeout=_WATCHDOG_MS)))
+    asyncio.create_task(_stay_alive(watchdog))
     if beside:
         asyncio.create_task(beside(app))
     await app.run()
@@ -107,15 +108,32 @@ async def _stay_alive(watchdog):
 
 
 def _crashed(text, settings):
-    secrets = [getattr(settings, name) for name in SECRETS]
-    query = settings.url.find("?")
-    if query >= 0:
-        secrets.append(settings.url[query + 1 :])
     print(text)
-    crash.record(text, secrets)
+    crash.record(text, secrets(settings))
     if app:
         app.close()
     machine.reset()
+
+
+def secrets(settings):
+    """Return the texts that no log may hold: what is masked, and the query of the address."""
+    found = []
+    _collect(settings.values(), settings.masked(), found)
+    query = settings.url.find("?")
+    if query >= 0:
+        found.append(settings.url[query + 1 :])
+    return found
+
+
+def _collect(value, shown, found):
+    if isinstance(value, dict):
+        for name in value:
+            _collect(value[name], shown[name], found)
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            _collect(item, shown[index], found)
+    elif value != shown:
+        found.append(value)
 
 
 def _why_not(board):

@@ -7,11 +7,10 @@ only the flash.
 
 import gc
 import json
+import os
 import sys
 
 import chip
-import esp  # noqa: F401
-import i2s  # noqa: F401  the drivers that the firmware will import
 import machine
 import neopixel
 import person
@@ -141,6 +140,11 @@ def start(file, names):
 
 
 def main(names):
+    for folder in sys.path:
+        if folder.endswith("/hw"):  # what the firmware may import of the chip
+            for name in os.listdir(folder):
+                if name.endswith(".py"):
+                    __import__(name[:-3])
     pc = vfs.VfsPosix("/")
     with open(sys.argv[1]) as file:
         config = json.load(file)
