@@ -86,6 +86,7 @@ class App:
 
         uplink = Ring(_UPLINK, _UPLINK_FRAME)
         downlink = Ring(_DOWNLINK)
+        self.rings = {"uplink": uplink, "downlink": downlink}
         sink = (self._packets if dialect.FRAMED else self._samples)(uplink, downlink)
         self.player = Player(
             self._output, downlink, _RATE, settings.prebuffer_ms, self._drained, self.link.room
@@ -120,7 +121,7 @@ class App:
                 Button("boot", self._button(board["boot"]), DOUBLE | VERY_LONG),
                 Button("key", self._button(board["key"])),
             ),
-            self._gesture,
+            self.gesture,
         )
 
     def _samples(self, uplink, downlink):
@@ -206,6 +207,14 @@ class App:
         """End the conversation, then `run`."""
         self._stopping.set()
 
+    def close(self):
+        """Let go of socket, audio and LED at once, for when the tasks can do nothing any more."""
+        self.link.abort()
+        self._input.deinit()
+        self._output.deinit()
+        self._led[0] = (0, 0, 0)
+        self._led.write()
+
     async def _keep(self, name, part):
         while True:
             try:
@@ -220,7 +229,8 @@ class App:
     def _button(number):
         return machine.Pin(number, machine.Pin.IN, machine.Pin.PULL_UP)
 
-    def _gesture(self, name, gesture):
+    def gesture(self, name, gesture):
+        """What a button's gesture means; `pushbutton` names them."""
         trace.emit("button", "name", name, "gesture", gesture)
         session = self.session
         if name == "boot" and gesture == "long":

@@ -116,6 +116,11 @@ class WebSocketTask:
         else:
             self._ws.abort()
 
+    def abort(self):
+        """Close the socket without a word, even when no task runs any more."""
+        if self._ws:
+            self._ws.abort()
+
     async def _run(self, ws, url, headers, tls):
         try:
             await self._connect(ws, url, headers, tls)
