@@ -3,7 +3,8 @@
 The configuration's `stand_in` holds `main` (the path of device_main.py), `raises` (triples of a
 driver's name, milliseconds, and the exception's name: once, at the first call after that time) and
 `levels` (triples of milliseconds, pin and level: contacts without a script), `send_buffer` (bytes
-of a socket's: a chip has few), and `lookup_ms` (how long looking up a name takes).
+of a socket's: a chip has few), `lookup_ms` (how long looking up a name takes), `air` (access
+points as in `world`), and `clock` (seconds since 1970 that the chip's calendar shows until it is set).
 """
 
 import json
@@ -62,6 +63,23 @@ class Sockets:
         return self._real.getaddrinfo(*arguments)
 
 
+class Calendar:
+    """The calendar clock, which stands still until it is set."""
+
+    def __init__(self, seconds):
+        self._seconds = seconds
+
+    def install(self):
+        import time
+
+        real = time.gmtime
+        time.gmtime = lambda *seconds: real(*seconds) if seconds else real(self._seconds)
+        machine.RTC = lambda: self
+
+    def datetime(self, value):
+        self._seconds = (value[0] - 1970) * 31557600  # the year is enough
+
+
 class Contacts:
     """Moves the levels of pins by a plan."""
 
@@ -89,9 +107,12 @@ def install(speed):
 
     small, slow = plan.get("send_buffer", 0), plan.get("lookup_ms", 0)
     sys.modules["socket"] = Sockets(socket, small, slow)
+    if "clock" in plan:
+        Calendar(plan["clock"]).install()
 
 
 runtime.install = install
+world.access_points.extend(plan.get("air", ()))
 chip.attach(Contacts(plan.get("levels", [])))
 with open(plan["main"]) as _file:
     source = _file.read()

@@ -8,6 +8,7 @@ import gc
 
 import machine
 import neopixel
+import network
 import trust
 from i2saudio import Input, Output
 from micropython import const
@@ -17,11 +18,13 @@ from waiting import Waiter
 
 from parley import codec, errors, log, states, trace, ui
 from parley.audio_frames import PacketSink, PacketSource, SampleSink, SampleSource
+from parley.clock import Clock
 from parley.player import Player
 from parley.protocol import ai_session, events, xiaozhi
 from parley.session import Session
 from parley.speech import Speech
 from parley.websocket_task import WebSocketTask
+from parley.wifi import Wifi
 
 _DIALECTS = {"ai-session": ai_session, "xiaozhi": xiaozhi}
 _RATE = const(16000)
@@ -33,6 +36,7 @@ _MIC_DMA = const(20480)  # bytes: ten DMA buffers, 160 ms for the interpreter's 
 _UPLINK_FRAME = const(640)  # bytes of a microphone block
 _UPLINK = const(32000)  # bytes, 1 s: the oldest block goes when the network takes less than we say
 _DOWNLINK = const(32768)  # bytes, 1 s: the rest waits in TCP
+_LOOK_MS = const(1000)  # for a network in settings that had none
 _RESTART_MS = const(250)  # before a part that failed is started again
 
 
@@ -50,6 +54,9 @@ class App:
         self._stopping = Waiter()
         self._tls = None
         self._line = None
+        self._clock = Clock(settings, machine.RTC())
+        station = network.WLAN(network.WLAN.IF_STA)
+        self._wifi = Wifi(station, settings, self._show, self._came_online)
         dialect = _DIALECTS[settings.protocol]
         settings.codec = codec.offer(settings.codec)
         if not settings.client_id:
@@ -153,6 +160,7 @@ class App:
             ("speaker", self.player.run),
             ("session", self.session.run),
             ("buttons", self._buttons.run),
+            ("wifi", self._stay_online),
         )
         tasks = [asyncio.create_task(self._keep(name, part)) for name, part in parts]
         try:
@@ -194,6 +202,15 @@ class App:
                 gc.collect()
             await asyncio.sleep_ms(_RESTART_MS)
 
+    async def _stay_online(self):
+        """Without a network in the settings the radio is left as it is: others may use it."""
+        while not self._settings.networks:
+            await asyncio.sleep_ms(_LOOK_MS)
+        await self._wifi.run()
+
+    def _came_online(self):
+        asyncio.create_task(self._clock.before())  # the first secure connection need not wait
+
     @staticmethod
     def _button(number):
         return machine.Pin(number, machine.Pin.IN, machine.Pin.PULL_UP)
@@ -218,6 +235,9 @@ class App:
     def _connect(self):
         """Open the link; return `(code, detail)` when that can't even begin."""
         settings = self._settings
+        if settings.networks and not self._wifi.online:
+            self._wifi.hurry()
+            return errors.NETWORK, self._wifi.notice
         headers = []
         if settings.token:
             token = settings.token
@@ -229,7 +249,7 @@ class App:
                     self._tls = trust.client_context(file.read())
             except (OSError, ValueError) as error:
                 return errors.UNTRUSTED, "%s: %s" % (settings.ca_file, error)
-        self.link.open(settings.url, headers, self._tls)
+        self.link.open(settings.url, headers, self._tls, self._clock if self._tls else None)
         return None
 
     def _save(self):
@@ -259,7 +279,8 @@ class App:
         self.session.drained()
 
     def _show(self):
-        line = ui.line(self.session)
+        self._wifi.talking(self.session.phase != states.OFF)
+        line = ui.line(self.session, self._wifi.notice)
         if line != self._line:
             self._line = line
             trace.emit("ui", "text", line)

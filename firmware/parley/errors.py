@@ -8,6 +8,7 @@ CONNECT = "connect_failed"
 REFUSED = "refused"
 UNTRUSTED = "untrusted"
 CLOCK = "clock"
+NETWORK = "no_network"
 LOST = "lost"
 TIMEOUT = "server_message_timeout"
 PROTOCOL = "protocol_error"
@@ -25,6 +26,7 @@ _LINES = {
     REFUSED: "server refused",
     UNTRUSTED: "server certificate not trusted",
     CLOCK: "clock not set: certificate can't be checked",
+    NETWORK: "no Wi-Fi",
     LOST: "connection lost",
     TIMEOUT: "server does not answer",
     PROTOCOL: "server broke the protocol",

@@ -53,6 +53,19 @@ class Pin:
             chip.schedule(self._handler, self)
 
 
+class RTC:
+    """The calendar clock; setting it moves nothing that the host measures by."""
+
+    _set = None
+
+    def datetime(self, value=None):
+        """Return what was set last, or set (year, month, day, weekday, h, m, s, subseconds)."""
+        if value is None:
+            return RTC._set
+        RTC._set = tuple(value)
+        return None
+
+
 def freq(hertz=None):
     """The core's clock; the simulated one has the figure only."""
     return 240_000_000
