@@ -4,7 +4,7 @@ The configuration's `stand_in` holds `main` (the path of device_main.py), `raise
 driver's name, milliseconds, and the exception's name: once, at the first call after that time) and
 `levels` (triples of milliseconds, pin and level: contacts without a script), `send_buffer` (bytes
 of a socket's: a chip has few), `lookup_ms` (how long looking up a name takes), `air` (access
-points as in `world`), and `clock` (seconds since 1970 that the chip's calendar shows until it is set).
+points as in `world`), and `clock` (seconds since 1970 that the calendar shows until it is set).
 """
 
 import json

@@ -481,7 +481,7 @@ def authority(tmp_path_factory):
     return server, str(path)
 
 
-def secure(authority, server, *clouds, runtime, script):
+def secure(authority, server, *clouds, runtime, script, levels=()):
     return converse(
         *clouds,
         script=script,
@@ -489,7 +489,7 @@ def secure(authority, server, *clouds, runtime, script):
         ssl=authority[0],
         arguments=["--ca", authority[1]],
         settings={"time_server": server.address, "connect_timeout_ms": 30000},
-        stand_in={"clock": 946684800},
+        stand_in={"clock": 946684800, "levels": list(levels)},
     )
 
 
@@ -512,6 +512,23 @@ def test_r12bc_the_screen_names_the_clock_and_the_next_attempt_asks_again(runtim
     assert all("clock not set" in problem["message"] for problem in problems)
     assert any("clock not set" in line for line in run.shown())
     assert run.events("closed")[0]["by"] == "device"
+
+
+@pytest.mark.parametrize("runtime", DEVICES)
+def test_r12_the_person_can_give_up_while_the_time_server_is_silent(runtime, authority):
+    presses = [[100, 0, 1], [200, 0, 0], [1200, 0, 1], [2000, 0, 0], [3000, 0, 1]]
+    with TimeServer(lambda request, _: None) as server:
+        run = secure(
+            authority,
+            server,
+            runtime=runtime,
+            script=[on("closed", "quit", 200)],
+            levels=presses,
+        )
+    run.check_clean()
+    press = run.events("button", gesture="long")[1]["t_ms"]
+    closed = run.only("closed", by="device", reason="user_exit")
+    assert 0 <= closed["t_ms"] - press < 500
 
 
 HOME = json.dumps([{"ssid": "home", "password": "correct horse"}])
