@@ -57,6 +57,7 @@ class App:
         self._clock = Clock(settings, machine.RTC())
         station = network.WLAN(network.WLAN.IF_STA)
         self._wifi = Wifi(station, settings, self._show, self._came_online)
+        self._portal = None
         dialect = _DIALECTS[settings.protocol]
         settings.codec = codec.offer(settings.codec)
         if not settings.client_id:
@@ -166,6 +167,8 @@ class App:
         try:
             await self._stopping.wait_ms(None)
             self.session.leave()
+            if self._portal:
+                self._portal.close()
             while self.session.phase != states.OFF:
                 await asyncio.sleep_ms(20)
         finally:
@@ -208,6 +211,24 @@ class App:
             await asyncio.sleep_ms(_LOOK_MS)
         await self._wifi.run()
 
+    async def _set_up(self):
+        """The set-up page, until it has stored something or is closed."""
+        from parley.portal import Portal  # large, and needed once in a board's life
+
+        name = machine.unique_id()[-2:].hex()
+        point = network.WLAN(network.WLAN.IF_AP)
+        station = network.WLAN(network.WLAN.IF_STA)
+        self._wifi.pause()
+        self._portal = Portal(self._settings, self._path, station, point, name, self._show)
+        try:
+            if await self._portal.run():
+                self.restart()
+        except OSError as error:
+            self._report("set-up", error)
+        self._portal = None
+        self._wifi.resume()
+        self._show()
+
     def _came_online(self):
         asyncio.create_task(self._clock.before())  # the first secure connection need not wait
 
@@ -218,7 +239,13 @@ class App:
     def _gesture(self, name, gesture):
         trace.emit("button", "name", name, "gesture", gesture)
         session = self.session
-        if name == "boot" and gesture == "long":
+        if self._portal:
+            if name == "boot" and gesture in ("long", "very_long"):
+                self._portal.close()
+        elif name == "boot" and gesture == "very_long":
+            if session.phase == states.OFF and self._path:
+                asyncio.create_task(self._set_up())
+        elif name == "boot" and gesture == "long":
             connecting = session.phase in (states.CONNECTING, states.OPENING)
             if session.state in (states.IDLE, states.ERROR) and not connecting:
                 session.wake()
@@ -280,13 +307,14 @@ class App:
 
     def _show(self):
         self._wifi.talking(self.session.phase != states.OFF)
-        line = ui.line(self.session, self._wifi.notice)
+        portal = self._portal
+        line = portal.line if portal else ui.line(self.session, self._wifi.notice)
         if line != self._line:
             self._line = line
             trace.emit("ui", "text", line)
             log.info("ui:", line)
         try:
-            self._led[0] = ui.colour(self.session)
+            self._led[0] = ui.SET_UP if portal else ui.colour(self.session)
             self._led.write()
         except Exception as error:  # a screen that fails never ends a conversation
             self._report("led", error)

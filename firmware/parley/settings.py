@@ -13,7 +13,7 @@ Setting = namedtuple("Setting", ("default", "limits", "meaning"))
 
 SECRETS = ("token",)
 
-_NETWORKS = 8  # how many can be kept
+NETWORKS = 8  #: how many can be kept
 _SSID = 32  # bytes
 
 # The default's type is the setting's; `limits`: lowest and highest of a number, a text's choices
@@ -128,8 +128,8 @@ def check(name, value):
 
 
 def _check_networks(networks):
-    if len(networks) > _NETWORKS:
-        return "setting networks: has more than %d" % _NETWORKS
+    if len(networks) > NETWORKS:
+        return "setting networks: has more than %d" % NETWORKS
     for network in networks:
         if not isinstance(network, dict) or sorted(network) != ["password", "ssid"]:
             return "setting networks: each needs an ssid and a password and nothing else"

@@ -11,6 +11,7 @@ _COLOURS = {
     states.ERROR: (40, 0, 0),
 }
 _CONNECTING = (16, 0, 16)
+SET_UP = (24, 24, 24)
 
 
 def line(session, resting=""):

@@ -58,6 +58,7 @@ class Wifi:
 
     async def run(self):
         """Join, stay, join again; never ends."""
+        await self._wake_in(_SETTLE_MS)  # a scan stops the buttons: let them be up first
         while True:
             try:
                 await self._pass()
