@@ -41,10 +41,13 @@ check: $(VENV)/dev.stamp ## lint, compile every firmware file for the chip, chec
 bench: $(VENV)/dev.stamp $(SPEECH)/.complete ## measure speed, memory and latency; writes build/bench.json
 	@$(PY) -m tools.bench
 
+board: $(VENV)/sim.stamp ## list the boards; BOARD=name prints the wiring and draws it
+	@$(PY) -m tools.board $(BOARD)
+
 vad: $(VENV)/dev.stamp $(SPEECH)/.complete ## measure the voice detector beside webrtcvad
 	@$(PY) -m tools.vad_report
 
 clean: ## remove what was built, and the virtual environment
 	rm -rf build $(VENV)
 
-.PHONY: help sim test check bench vad clean
+.PHONY: help sim test check bench board vad clean

@@ -25,4 +25,4 @@ def run_on_chip(runtime, script, *arguments, speed=50, timeout=30):
         folders.append(ROOT / "host_sim" / "unix")
     code = _BEGIN.format(speed=speed) + script
     printed = run(runtime, code, *arguments, path=folders, timeout=timeout)
-    return [json.loads(line) for line in printed.splitlines() if line[:1] in '{["0123456789tfn']
+    return [json.loads(line) for line in printed.splitlines() if line[:1] in '{["-0123456789tfn']

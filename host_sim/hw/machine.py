@@ -2,6 +2,7 @@
 
 import chip
 import world
+from i2c import I2C  # noqa: F401  part of this module's face
 from i2s import I2S  # noqa: F401  part of this module's face
 
 
