@@ -46,6 +46,9 @@ check: $(VENV)/dev.stamp ## lint, compile every firmware file for the chip, chec
 bench: $(VENV)/dev.stamp $(SPEECH)/.complete ## measure speed, memory and latency; writes build/bench.json
 	@$(PY) -m tools.bench
 
+board: $(VENV)/sim.stamp ## list the boards; BOARD=name prints the wiring and draws it
+	@$(PY) -m tools.board $(BOARD)
+
 vad: $(VENV)/dev.stamp $(SPEECH)/.complete ## measure the voice detector beside webrtcvad
 	@$(PY) -m tools.vad_report
 
@@ -73,4 +76,4 @@ erase: $(VENV)/flash.stamp ## erase the whole flash of the board
 clean: ## remove what was built, and the virtual environment
 	rm -rf build $(VENV)
 
-.PHONY: help sim test check bench vad flash deploy repl logs info set erase clean
+.PHONY: help sim test check bench board vad flash deploy repl logs info set erase clean

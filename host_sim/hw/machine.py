@@ -3,6 +3,7 @@
 import chip
 import power
 import world
+from i2c import I2C  # noqa: F401  part of this module's face
 from i2s import I2S  # noqa: F401  part of this module's face
 
 
