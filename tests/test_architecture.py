@@ -48,9 +48,10 @@ PARLEY = {
     "portal": 4,
     "ui": 4,
     "app": 5,
+    "start": 6,
     "debug": 6,
 }
-TOP = 6  # boot.py, main.py
+TOP = 7  # boot.py, main.py
 
 
 def modules():
