@@ -9,7 +9,7 @@ SPHINX := 5.1.1
 .DEFAULT_GOAL := help
 
 help: ## print these lines
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
 
 $(VENV)/sim.stamp: requirements/sim.txt requirements/micropython.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -41,6 +41,9 @@ check: $(VENV)/dev.stamp ## lint, compile every firmware file for the chip, chec
 bench: $(VENV)/dev.stamp $(SPEECH)/.complete ## measure speed, memory and latency; writes build/bench.json
 	@$(PY) -m tools.bench
 
+conformance: $(VENV)/dev.stamp ## run the table of RFC 6455 cases on both interpreters
+	@$(PY) -m tools.conformance
+
 soak: $(VENV)/dev.stamp ## hold a thousand conversations with faults; SEED=n RUNTIME=name: one part again
 	@$(PY) -m tools.soak $(if $(SEED),--seed $(SEED)) $(if $(RUNTIME),--runtime $(RUNTIME))
 
@@ -50,4 +53,4 @@ vad: $(VENV)/dev.stamp $(SPEECH)/.complete ## measure the voice detector beside 
 clean: ## remove what was built, and the virtual environment
 	rm -rf build $(VENV)
 
-.PHONY: help sim test check bench soak vad clean
+.PHONY: help sim test check bench conformance soak vad clean
