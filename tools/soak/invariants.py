@@ -153,13 +153,15 @@ def _kind(event):
 
 
 def _lives(talk):
-    """Return the turns of a conversation with what ended each."""
+    """Return the turns of a conversation with what ended each; after its end there are none."""
     lives = []
+    over = False
     for event in talk.events:
         now, kind = event["t_ms"], event["ev"]
         live = lives[-1] if lives and lives[-1].ended_by == "nothing" else None
         what = _kind(event) if kind in ("rx", "tx") else None
-        if kind == "rx" and what == "turn_new" and "turn_id" in event["msg"]:
+        over = over or (kind == "tx" and what == "session_close")
+        if kind == "rx" and what == "turn_new" and "turn_id" in event["msg"] and not over:
             if live:
                 live.end, live.ended_by = now, "another turn"
             lives.append(Life(int(event["msg"]["turn_id"][1:]), talk, now))
