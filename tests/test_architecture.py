@@ -49,9 +49,9 @@ PARLEY = {
     "ui": 4,
     "app": 5,
     "start": 6,
-    "debug": 6,
+    "debug": 7,
 }
-TOP = 7  # boot.py, main.py
+TOP = 8  # boot.py, main.py
 
 
 def modules():

@@ -52,7 +52,7 @@ class App:
         self._unsaved = False
         self._restarting = False
         self._stopping = Waiter()
-        self._tls = None
+        self._contexts = {}  # TLS, by pin
         self._line = None
         self._clock = Clock(settings, machine.RTC())
         station = network.WLAN(network.WLAN.IF_STA)
@@ -314,12 +314,14 @@ class App:
 
     def _trust(self, url):
         """The TLS context for a secure address, else None; made once, parsing is slow."""
-        if not url.startswith(("wss://", "https://")):
+        scheme = url.split("://")[0].lower()
+        if scheme not in ("wss", "https"):
             return None
-        if self._tls is None:
+        pin = self._settings.pin if scheme == "wss" else ""  # a pairing server has its own
+        if pin not in self._contexts:
             with open(self._settings.ca_file, "rb") as file:
-                self._tls = trust.client_context(file.read())
-        return self._tls
+                self._contexts[pin] = trust.client_context(file.read(), pin)
+        return self._contexts[pin]
 
     def _resting(self):
         return self.session.phase == states.OFF

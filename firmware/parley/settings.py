@@ -24,6 +24,9 @@ TABLE = {
     "protocol": Setting("ai-session", ("ai-session", "xiaozhi"), "wire dialect"),
     "client_id": Setting("", None, "who this device is; empty: made from its MAC address"),
     "ca_file": Setting("/ca.pem", None, "PEM or DER of the CA that a wss:// server chains to"),
+    "pin": Setting(
+        "", None, "SHA-256 of the only wss:// certificate that is believed; empty: any"
+    ),
     "session_start_extra": Setting({}, None, "merged into session_start, for other clouds"),
     "ota_url": Setting("", None, "xiaozhi: pairing server that names the WebSocket"),
     "device_id": Setting("", None, "xiaozhi: the MAC address to show; empty: the chip's own"),
