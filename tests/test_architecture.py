@@ -47,7 +47,8 @@ PARLEY = {
     "portal": 4,
     "ui": 4,
     "app": 5,
-    "debug": 6,
+    "start": 6,
+    "debug": 7,
 }
 TOP = 6  # boot.py, main.py
 
