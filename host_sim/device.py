@@ -106,7 +106,7 @@ def configuration(args: argparse.Namespace) -> dict:
     board = json.loads((interpreter.ROOT / "board" / "breadboard.json").read_text())
     return {
         "settings": _settings(args),
-        "script": _script(args),
+        "script": script(args),
         "board": board,
         "speaker": _output_file("--speaker", args.speaker),
         "trace": _output_file("--trace", args.trace),
@@ -117,7 +117,7 @@ def configuration(args: argparse.Namespace) -> dict:
 
 
 def _settings(args: argparse.Namespace) -> dict:
-    table = _firmware_settings()
+    table = firmware_settings()
     values = {}
     for item in args.set:
         name, equals, text = item.partition("=")
@@ -137,7 +137,7 @@ def _settings(args: argparse.Namespace) -> dict:
     return values
 
 
-def _firmware_settings():
+def firmware_settings():
     """The firmware's own table of settings: one truth for the device and its command lines."""
     path = str(interpreter.SOURCE)
     sys.path.insert(0, path)
@@ -148,7 +148,8 @@ def _firmware_settings():
     return settings
 
 
-def _script(args: argparse.Namespace) -> list:
+def script(args: argparse.Namespace) -> list:
+    """Read and check `args.script` and its sounds; UsageError names the step."""
     steps = DEFAULT_SCRIPT
     base = pathlib.Path()
     if args.script:

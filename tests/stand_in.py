@@ -3,7 +3,9 @@
 The configuration's `stand_in` holds `main` (the path of device_main.py), `raises` (triples of a
 driver's name, milliseconds, and the exception's name: once, at the first call after that time) and
 `levels` (triples of milliseconds, pin and level: contacts without a script), `send_buffer` (bytes
-of a socket's: a chip has few), and `lookup_ms` (how long looking up a name takes).
+of a socket's: a chip has few), `lookup_ms` (how long looking up a name takes), `air` (access
+points as in `world`), `clock` (seconds since 1970 that the calendar shows until it is set), and
+`ports` (pairs of "host:port" on the chip and a port of this machine).
 """
 
 import json
@@ -41,12 +43,13 @@ def fail_once(owner, name, after_us, error):
 
 
 class Sockets:
-    """The `socket` module with a small send buffer and slow names."""
+    """The `socket` module with a small send buffer, slow names, and the chip's own addresses."""
 
-    def __init__(self, real, send_buffer, lookup_ms):
+    def __init__(self, real, send_buffer, lookup_ms, ports):
         self._real = real
         self._send_buffer = send_buffer
         self._lookup_ms = lookup_ms
+        self._ports = ports
 
     def __getattr__(self, name):
         return getattr(self._real, name)
@@ -57,9 +60,29 @@ class Sockets:
             made.setsockopt(_SOL_SOCKET, _SO_SNDBUF, self._send_buffer)
         return made
 
-    def getaddrinfo(self, *arguments):
+    def getaddrinfo(self, host, port, *more):
         chip.sleep_us(self._lookup_ms * 1000)
-        return self._real.getaddrinfo(*arguments)
+        here = self._ports.get(f"{host}:{port}")
+        if here:
+            host, port = "127.0.0.1", here
+        return self._real.getaddrinfo(host, port, *more)
+
+
+class Calendar:
+    """The calendar clock, which stands still until it is set."""
+
+    def __init__(self, seconds):
+        self._seconds = seconds
+
+    def install(self):
+        import time
+
+        real = time.gmtime
+        time.gmtime = lambda *seconds: real(*seconds) if seconds else real(self._seconds)
+        machine.RTC = lambda: self
+
+    def datetime(self, value):
+        self._seconds = (value[0] - 1970) * 31557600  # the year is enough
 
 
 class Contacts:
@@ -88,10 +111,13 @@ def install(speed):
     import socket
 
     small, slow = plan.get("send_buffer", 0), plan.get("lookup_ms", 0)
-    sys.modules["socket"] = Sockets(socket, small, slow)
+    sys.modules["socket"] = Sockets(socket, small, slow, dict(plan.get("ports", ())))
+    if "clock" in plan:
+        Calendar(plan["clock"]).install()
 
 
 runtime.install = install
+world.access_points.extend(plan.get("air", ()))
 chip.attach(Contacts(plan.get("levels", [])))
 with open(plan["main"]) as _file:
     source = _file.read()

@@ -5,29 +5,46 @@ import ast
 from interpreters import FIRMWARE
 
 # What MicroPython brings, and what the chip does.
+# what MicroPython brings on the chip
 PLATFORM = frozenset(
-    (
-        *("array", "asyncio", "binascii", "collections", "cryptolib", "deflate", "errno"),
-        *("esp32", "gc", "hashlib", "io", "json", "machine", "math", "micropython", "neopixel"),
-        *(
-            "network",
-            "ntptime",
-            "os",
-            "random",
-            "requests",
-            "select",
-            "socket",
-            "struct",
-            "sys",
-            "time",
-        ),
-        *("tls", "uctypes", "vfs"),
-    )
+    [
+        "array",
+        "asyncio",
+        "binascii",
+        "collections",
+        "cryptolib",
+        "deflate",
+        "errno",
+        "esp",
+        "esp32",
+        "framebuf",
+        "gc",
+        "hashlib",
+        "io",
+        "json",
+        "machine",
+        "math",
+        "micropython",
+        "neopixel",
+        "network",
+        "ntptime",
+        "os",
+        "random",
+        "requests",
+        "select",
+        "socket",
+        "struct",
+        "sys",
+        "time",
+        "tls",
+        "uctypes",
+        "vfs",
+    ]
 )
 PURE = {"collections", "json", "micropython", "struct", "jsontext"}
 # floors within lib/ and parley/; what is not named stands on 0 in lib/ and on 1 in parley/
 LIB = {"waiting": 1, "i2saudio": 2, "pushbutton": 1, "transport": 2, "wsreceiver": 3}
-LIB |= {"wsclient": 4, "trust": 1, "post": 4}
+LIB |= {"wsclient": 4, "trust": 1, "post": 4, "sntp": 2}
 PARLEY = {
     "errors": 0,
     "states": 0,
@@ -40,16 +57,18 @@ PARLEY = {
     "limit": 3,
     "session": 4,
     "tools": 4,
-    "pairing": 3,
+    "pairing": 2,
+    "clock": 3,
     "admission": 4,
     "device": 4,
     "wifi": 4,
     "portal": 4,
     "ui": 4,
     "app": 5,
-    "debug": 6,
+    "start": 6,
+    "debug": 7,
 }
-TOP = 6  # boot.py, main.py
+TOP = 8  # boot.py, main.py
 
 
 def modules():

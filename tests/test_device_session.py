@@ -74,7 +74,7 @@ def test_wake_start_waits_for_the_ack_and_the_window_for_both(runtime):
     async def cloud(c):
         await c.upgrade()
         await c.message("session_start")
-        assert await c.device("ui", text="WAIT SESSION")
+        assert c.events("ui", text="WAIT SESSION")
         await c.device("button", gesture="click", name="key")  # long after; still nothing went up
         assert c.messages == [START]
         await c.say("session_start_ack", accepted=True, session_id="s1")

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from interpreters import RUNTIMES, Worker
 
@@ -80,13 +80,13 @@ def check(s, link, limit, seen):
     must(s.state in states.NEXT, "state")
     must(not s.voice_input_open or (active and s.state == "LISTENING"), "window")
     must(not s.audio_publish_enabled or s.voice_input_open, "publishing")
-    must(not s.output_gate_open or (active and s.active_turn_id is not None), "gate")
-    must((link.sink is not None) == s.output_gate_open, "the gate is the link's sink")
+    must(not s.reply.gate_open or (active and s.reply.turn_id is not None), "gate")
+    must((link.sink is not None) == s.reply.gate_open, "the gate is the link's sink")
     must(active or s.state in ("IDLE", "ERROR"), "state without a session")
     must(s.phase != states.OFF or (s.session_id is None and link.phase == "off"), "off")
     must(s.phase != states.OPENING or limit.kind, "no limit for the answer")
     must(s.state != "THINKING" or limit.kind, "no limit in THINKING")
-    waits = active and not s.voice_input_open and not s.output_pending_done
+    waits = active and not s.voice_input_open and not s.reply.done
     must(not waits or limit.kind, "nothing ends this")
     opened = [e for n, e in seen if n == "input"]
     must(all([o["open"] == (i % 2 == 0) for i, o in enumerate(opened)]), "input events")
@@ -203,6 +203,7 @@ def text(message):
     return [("text", json.dumps(message))]
 
 
+BEGUN = [("wake",), ("opened",), *text(ACK)]
 SINGLE = st.sampled_from(
     [
         *[("wake",), ("leave",), ("interrupt",), ("opened",), ("sounded",), ("drained",)],
@@ -214,8 +215,8 @@ SINGLE = st.sampled_from(
 # whole stretches of a conversation, so that its deeper states are reached often
 STRETCH = st.sampled_from(
     [
-        [("wake",), ("opened",), *text(ACK)],
-        [("wake",), ("opened",), *text(ACK), ("time",)],
+        BEGUN,
+        [*BEGUN, ("time",)],
         [*text(NEW), *text(TEXT), ("sounded",)],
         [*text(NEW), ("sounded",), *text(DONE), ("drained",)],
         [*text({**NEW, "text": ""}), *text(TEXT), *text(DONE)],
@@ -233,6 +234,10 @@ STEPS = st.lists(STRETCH | SINGLE | STRETCH | MESSAGES.map(text), max_size=12).m
     max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(steps=STEPS, greets=st.booleans())
+@example(steps=[*BEGUN, ("ended", "cloud", "closed", "1000"), ("time",)], greets=True)
+@example(steps=[*BEGUN, ("leave",), ("time",), ("wake",), ("time",)], greets=True)
+@example(steps=[*BEGUN, *text(NEW), ("ended", "transport", "lost", ""), ("time",)], greets=False)
+@example(steps=[*BEGUN, *text(NEW), ("interrupt",), ("sounded",), *text(DONE)], greets=False)
 def test_any_sequence_of_events_keeps_the_rules(device, steps, greets):
     """States legal, window only in LISTENING, one `closed` a connection, nothing hangs."""
     assert device.call("play", steps, greets) == []

@@ -33,6 +33,7 @@ from host_sim.cloud.vanling.options import VanlingOptions
 from host_sim.cloud.vanling.opus import BadPacket, OpusDecoder, OpusEncoder
 from host_sim.cloud.vanling.translator import ProtocolTranslator, Unreadable
 
+PCM_PACKET = 24000 * 60 // 1000 * 2  # bytes
 OPUS = {"format": "opus", "sample_rate": 16000, "channels": 1, "frame_duration": 60}
 
 
@@ -108,7 +109,9 @@ def test_a_second_hello_changes_nothing():
     async def scenario(cloud, device):
         await device.socket.send_str(json.dumps({**HELLO, "audio_params": OPUS}))
         await device.say("text", text="hi")
-        assert (await device.reply())["stt"] == "hi"
+        reply = await device.reply()
+        assert reply["stt"] == "hi"
+        assert len(reply["sentences"][0][1]) % PCM_PACKET == 0
 
     talk(scenario)
 
@@ -297,7 +300,7 @@ def test_pcm_comes_in_whole_frames_at_the_rate_that_hello_names():
         while not isinstance(item := await device.receive(), dict) or item.get("state") != "stop":
             if isinstance(item, bytes):
                 packets.append(item)
-        assert {len(packet) for packet in packets} == {24000 * 60 // 1000 * 2}
+        assert {len(packet) for packet in packets} == {PCM_PACKET}
 
     talk(scenario)
 

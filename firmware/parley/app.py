@@ -8,6 +8,7 @@ import gc
 
 import machine
 import neopixel
+import network
 import trust
 from i2saudio import Input, Output
 from micropython import const
@@ -17,11 +18,13 @@ from waiting import Waiter
 
 from parley import codec, errors, log, states, trace, ui
 from parley.audio_frames import PacketSink, PacketSource, SampleSink, SampleSource
+from parley.clock import Clock
 from parley.player import Player
 from parley.protocol import ai_session, events, xiaozhi
 from parley.session import Session
 from parley.speech import Speech
 from parley.websocket_task import WebSocketTask
+from parley.wifi import Wifi
 
 _DIALECTS = {"ai-session": ai_session, "xiaozhi": xiaozhi}
 _RATE = const(16000)
@@ -33,6 +36,7 @@ _MIC_DMA = const(20480)  # bytes: ten DMA buffers, 160 ms for the interpreter's 
 _UPLINK_FRAME = const(640)  # bytes of a microphone block
 _UPLINK = const(32000)  # bytes, 1 s: the oldest block goes when the network takes less than we say
 _DOWNLINK = const(32768)  # bytes, 1 s: the rest waits in TCP
+_LOOK_MS = const(1000)  # for a network in settings that had none
 _RESTART_MS = const(250)  # before a part that failed is started again
 
 
@@ -50,6 +54,10 @@ class App:
         self._stopping = Waiter()
         self._contexts = {}  # TLS, by pin
         self._line = None
+        self._clock = Clock(settings, machine.RTC())
+        station = network.WLAN(network.WLAN.IF_STA)
+        self._wifi = Wifi(station, settings, self._show, self._came_online)
+        self._portal = None
         dialect = _DIALECTS[settings.protocol]
         settings.codec = codec.offer(settings.codec)
         if not settings.device_id:
@@ -86,6 +94,7 @@ class App:
 
         uplink = Ring(_UPLINK, _UPLINK_FRAME)
         downlink = Ring(_DOWNLINK)
+        self.rings = {"uplink": uplink, "downlink": downlink}
         sink = (self._packets if dialect.FRAMED else self._samples)(uplink, downlink)
         self.player = Player(
             self._output, downlink, _RATE, settings.prebuffer_ms, self._drained, self.link.room
@@ -120,7 +129,7 @@ class App:
                 Button("boot", self._button(board["boot"]), DOUBLE | VERY_LONG),
                 Button("key", self._button(board["key"])),
             ),
-            self._gesture,
+            self.gesture,
         )
 
     def _samples(self, uplink, downlink):
@@ -173,6 +182,7 @@ class App:
             ("speaker", self.player.run),
             ("session", self.session.run),
             ("buttons", self._buttons.run),
+            ("wifi", self._stay_online),
         )
         tasks = [asyncio.create_task(self._keep(name, part)) for name, part in parts]
         if self._admission:
@@ -180,6 +190,8 @@ class App:
         try:
             await self._stopping.wait_ms(None)
             self.session.leave()
+            if self._portal:
+                self._portal.close()
             while self.session.phase != states.OFF:
                 await asyncio.sleep_ms(20)
         finally:
@@ -206,6 +218,14 @@ class App:
         """End the conversation, then `run`."""
         self._stopping.set()
 
+    def close(self):
+        """Let go of socket, audio and LED at once, for when the tasks can do nothing any more."""
+        self.link.abort()
+        self._input.deinit()
+        self._output.deinit()
+        self._led[0] = (0, 0, 0)
+        self._led.write()
+
     async def _keep(self, name, part):
         while True:
             try:
@@ -216,14 +236,48 @@ class App:
                 gc.collect()
             await asyncio.sleep_ms(_RESTART_MS)
 
+    async def _stay_online(self):
+        """Without a network in the settings the radio is left as it is: others may use it."""
+        while not self._settings.networks:
+            await asyncio.sleep_ms(_LOOK_MS)
+        await self._wifi.run()
+
+    async def _set_up(self):
+        """The set-up page, until it has stored something or is closed."""
+        from parley.portal import Portal  # large, and needed once in a board's life
+
+        name = machine.unique_id()[-2:].hex()
+        point = network.WLAN(network.WLAN.IF_AP)
+        station = network.WLAN(network.WLAN.IF_STA)
+        self._wifi.pause()
+        self._portal = Portal(self._settings, self._path, station, point, name, self._show)
+        try:
+            if await self._portal.run():
+                self.restart()
+        except OSError as error:
+            self._report("set-up", error)
+        self._portal = None
+        self._wifi.resume()
+        self._show()
+
+    def _came_online(self):
+        asyncio.create_task(self._clock.before())  # the first secure connection need not wait
+
     @staticmethod
     def _button(number):
         return machine.Pin(number, machine.Pin.IN, machine.Pin.PULL_UP)
 
-    def _gesture(self, name, gesture):
+    def gesture(self, name, gesture):
+        """What a button's gesture means; `pushbutton` names them."""
         trace.emit("button", "name", name, "gesture", gesture)
         session = self.session
-        if name == "boot" and gesture == "long":
+        if self._portal:
+            if name == "boot" and gesture in ("long", "very_long"):
+                self._portal.close()
+        elif name == "boot" and gesture == "very_long":
+            if session.phase == states.OFF and self._path:
+                asyncio.create_task(self._set_up())
+        elif name == "boot" and gesture == "long":
             connecting = session.phase in (states.CONNECTING, states.OPENING)
             if session.state in (states.IDLE, states.ERROR) and not connecting:
                 session.wake()
@@ -240,6 +294,9 @@ class App:
     def _connect(self):
         """Open the link; return `(code, detail)` when that can't even begin."""
         settings = self._settings
+        if settings.networks and not self._wifi.online:
+            self._wifi.hurry()
+            return errors.NETWORK, self._wifi.notice
         problem = self._admission.check() if self._admission else None
         if problem:
             return problem
@@ -252,7 +309,7 @@ class App:
             context = self._trust(settings.url)
         except (OSError, ValueError) as error:
             return errors.UNTRUSTED, "%s: %s" % (settings.ca_file, error)
-        self.link.open(settings.url, headers, context)
+        self.link.open(settings.url, headers, context, self._clock if context else None)
         return None
 
     def _trust(self, url):
@@ -300,13 +357,15 @@ class App:
         self.session.drained()
 
     def _show(self):
-        line = ui.line(self.session)
+        self._wifi.talking(self.session.phase != states.OFF)
+        portal = self._portal
+        line = portal.line if portal else ui.line(self.session, self._wifi.notice)
         if line != self._line:
             self._line = line
             trace.emit("ui", "text", line)
             log.info("ui:", line)
         try:
-            self._led[0] = ui.colour(self.session)
+            self._led[0] = ui.SET_UP if portal else ui.colour(self.session)
             self._led.write()
         except Exception as error:  # a screen that fails never ends a conversation
             self._report("led", error)

@@ -8,6 +8,7 @@ CONNECT = "connect_failed"
 REFUSED = "refused"
 UNTRUSTED = "untrusted"
 CLOCK = "clock"
+NETWORK = "no_network"
 LOST = "lost"
 PAIRING = "pairing_failed"
 ACTIVATION = "activation"
@@ -29,6 +30,7 @@ _LINES = {
     CLOCK: "clock not set: certificate can't be checked",
     PAIRING: "pairing server",
     ACTIVATION: "activation code",
+    NETWORK: "no Wi-Fi",
     LOST: "connection lost",
     TIMEOUT: "server does not answer",
     PROTOCOL: "server broke the protocol",

@@ -13,8 +13,12 @@ Setting = namedtuple("Setting", ("default", "limits", "meaning"))
 
 SECRETS = ("token",)
 
+NETWORKS = 8  #: how many can be kept
+_SSID = 32  # bytes
+
 # The default's type is the setting's; `limits`: lowest and highest of a number, a text's choices
 TABLE = {
+    "networks": Setting([], None, 'Wi-Fi: a list of {"ssid": ..., "password": ...}, 8 at most'),
     "url": Setting("", None, "address of the server, ws:// or wss://"),
     "token": Setting("", None, "bearer token for the handshake"),
     "protocol": Setting("ai-session", ("ai-session", "xiaozhi"), "wire dialect"),
@@ -48,6 +52,8 @@ TABLE = {
         12, (10, 16), "microphone gain: shift from 32 to 16 bits, less is louder"
     ),
     "volume": Setting(100, (0, 100), "loudness in percent"),
+    "time_server": Setting("pool.ntp.org", None, "SNTP server, name or name:port"),
+    "language": Setting("en-US", ("en-US", "zh-CN"), "of the set-up page"),
     "log_level": Setting("warn", ("off", "error", "warn", "info", "debug"), "what is logged"),
 }
 
@@ -58,9 +64,11 @@ class Settings:
     def __init__(self, values=None):
         self.problems = []
         self._stored = {}
+        self.networks: list = []
         for name, row in TABLE.items():
             default = row.default
-            setattr(self, name, dict(default) if isinstance(default, dict) else default)
+            changeable = isinstance(default, (dict, list))
+            setattr(self, name, default.copy() if changeable else default)
         for name, value in (values or {}).items():
             problem = self.set(name, value)
             if problem:
@@ -82,6 +90,12 @@ class Settings:
         """Return all settings for a person to see: a secret only says whether it is set."""
         return {n: mask(n, getattr(self, n)) for n in TABLE}
 
+    def secrets(self):
+        """Return the texts that no log may hold."""
+        found = [getattr(self, name) for name in SECRETS]
+        found.extend([network["password"] for network in self.networks])
+        return [secret for secret in found if secret]
+
     def save(self, path):
         """Write to a new file, then rename. OSError when that fails; the old file survives."""
         temporary = path + ".new"
@@ -102,9 +116,11 @@ def check(name, value):
     if name not in TABLE:
         return _unknown(name)
     default, limits, _ = TABLE[name]
-    shown = "" if name in SECRETS else " %s" % json.dumps(value)[:40]
+    secret = name in SECRETS or name == "networks"
+    shown = "" if secret else " %s" % json.dumps(value)[:40]
     if type(value) is not type(default):
         kind = {str: "text", int: "a number", bool: "true or false", dict: "an object"}
+        kind[list] = "a list"
         return "setting %s:%s is not %s" % (name, shown, kind[type(default)])
     if limits and isinstance(value, str) and value not in limits:
         return "setting %s:%s is not one of %s" % (name, shown, ", ".join(limits))
@@ -112,11 +128,46 @@ def check(name, value):
         return "setting %s:%s is not between %d and %d" % (name, shown, limits[0], limits[1])
     if isinstance(value, str) and any(ord(c) < 32 for c in value):
         return "setting %s: has control characters" % name
+    if name == "networks":
+        return _check_networks(value)
     return None
 
 
 def _unknown(name):
     return "setting %s: unknown" % json.dumps(name)[:40]  # a file's: it may hold anything
+
+
+def _check_networks(networks):
+    if len(networks) > NETWORKS:
+        return "setting networks: has more than %d" % NETWORKS
+    for network in networks:
+        if not isinstance(network, dict) or sorted(network) != ["password", "ssid"]:
+            return "setting networks: each needs an ssid and a password and nothing else"
+        ssid, password = network["ssid"], network["password"]
+        if not isinstance(ssid, str) or not isinstance(password, str):
+            return "setting networks: ssid and password must be texts"
+        problem = check_ssid(ssid) or check_password(password)
+        if problem:
+            return "setting networks: " + problem
+    return None
+
+
+def check_ssid(ssid):
+    """Return None, or what is wrong with a Wi-Fi network's name."""
+    if not 1 <= len(ssid.encode()) <= _SSID:
+        return "a network's name has 1 to %d bytes" % _SSID
+    if any(ord(c) < 32 for c in ssid):
+        return "a network's name has control characters"
+    return None
+
+
+def check_password(password):
+    """Return None, or what is wrong with a Wi-Fi password; an open network's is empty."""
+    if not password or 8 <= len(password.encode()) <= 63 and min(password) >= " ":
+        return None
+    if len(password) == 64 and all(c in "0123456789abcdefABCDEF" for c in password):
+        return None  # the key itself
+    return "a Wi-Fi password has 8 to 63 characters"
 
 
 def parse(name, text):
@@ -140,6 +191,8 @@ def mask(name, value):
     """Return `value`, or for a secret only whether there is one."""
     if name in SECRETS:
         return "(set)" if value else ""
+    if name == "networks":
+        return [{"ssid": n["ssid"], "password": mask("token", n["password"])} for n in value]
     return value
 
 

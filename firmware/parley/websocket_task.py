@@ -40,6 +40,7 @@ class WebSocketTask:
         self._last_text = None  # goes when the uplink ring is empty
         self._ws = None
         self._open = False
+        self._condition = None
         self._sink = None
         #: takes audio frames while the gate is closed, for what they hold beside audio
         self.closed_sink = None
@@ -57,8 +58,12 @@ class WebSocketTask:
         #: messages that could not be queued
         self.dropped_texts = 0
 
-    def open(self, url, headers, tls):
-        """Begin to connect; only after the last connection's `on_end`."""
+    def open(self, url, headers, tls, condition=None):
+        """Begin to connect; only after the last connection's `on_end`.
+
+        `condition`: what must be true first: `await condition.before()` gives None or
+        `(code, detail)`, and `condition.abort()` ends it early.
+        """
         gc.collect()  # the handshake is the one moment when many small things are made
         self._ws = wsclient.WebSocket(
             text_limit=_TEXT_LIMIT,
@@ -70,6 +75,7 @@ class WebSocketTask:
         self._last_text = None
         self._end = None
         self._open = False
+        self._condition = condition
         for waiter in (self._write, self._room, self._written, self._closing, self._over):
             waiter.clear()
         self.attach(None)
@@ -115,10 +121,18 @@ class WebSocketTask:
             self._room.set()
         else:
             self._ws.abort()
+            if self._condition:
+                self._condition.abort()
+
+    def abort(self):
+        """Close the socket without a word, even when no task runs any more."""
+        if self._ws:
+            self._ws.abort()
 
     async def _run(self, ws, url, headers, tls):
         try:
-            await self._connect(ws, url, headers, tls)
+            if await self._may_connect():
+                await self._connect(ws, url, headers, tls)
             if self._end is None:
                 self._open = True
                 asyncio.create_task(self._guard_end(ws))
@@ -139,6 +153,13 @@ class WebSocketTask:
         self._closing.set()
         self._over.set()
         self.on_end(*self._end)
+
+    async def _may_connect(self):
+        problem = await self._condition.before() if self._condition else None
+        self._condition = None
+        if problem:
+            self._because("device", *problem)
+        return self._end is None
 
     async def _connect(self, ws, url, headers, tls):
         try:

@@ -21,6 +21,7 @@ _CPU_TARGET = 0.03  # of a CPU second, for a direction
 _SIZES = (640, 4096)
 _MIC_BLOCKS = 50  # in a second of audio: 20 ms each
 _SPEAKER_BLOCKS = 62.5  # 16 ms each
+_RESAMPLED_BLOCKS = 24000 / 256
 _NAME = "micropython"
 
 
@@ -81,6 +82,7 @@ def stages(blocks: int, repeats: int) -> list[Row]:
         "uplink": measured["uplink 640"][1] * _MIC_BLOCKS,
         "downlink": measured["downlink 640"][1] * _MIC_BLOCKS,
         "player": measured["player"][1] * _SPEAKER_BLOCKS,
+        "resampling 24 kHz to 16 kHz": measured["resampling"][1] * _RESAMPLED_BLOCKS,
     }
     unit = "CPU s per s of audio"
     for stage, microseconds in cpu.items():

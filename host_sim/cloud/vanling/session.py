@@ -184,8 +184,8 @@ class Session:
             self._log("speech_start", "hears a voice", "vad")
 
     def _on_turn_over(self, shadow, words):
-        self._touch()
         if words.spoken:
+            self._touch()
             self._log("asr_result", "heard the person", text=words.text)
         if words.text:
             self._empty.reset()
@@ -209,9 +209,10 @@ class Session:
             self._promote(shadow, prompt)
 
     def _listen_again(self):
+        """Listen on without a word: from here only a voice counts, and the time of inactivity."""
         self._drop_shadow()
         if self._mode in ("auto", "realtime"):
-            self._listen(armed=self._running is None)
+            self._listen(armed=False)
 
     def _answer(self, reply, words):
         self._promote(reply, words)

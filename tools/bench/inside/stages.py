@@ -24,6 +24,7 @@ from asyncio import core
 import wsclient
 from i2saudio import Input, Output
 from pcmring import Ring
+from resample import Resampler
 
 from parley import websocket_task
 from parley.audio_frames import SampleSink, SampleSource
@@ -38,6 +39,7 @@ WARM_UP = 50  # blocks
 URL = f"ws://127.0.0.1:{config['port']}/"
 MIC_SAMPLES = 320
 SPEAKER_BYTES = 512
+RESAMPLED = 256  # samples in a block, as the codec's
 settings = Settings()
 with open(config["speech"], "rb") as file:
     SPEECH = memoryview(file.read())
@@ -274,6 +276,19 @@ async def player():
     task.cancel()
 
 
+async def resampling():
+    """A second of a server's 24 kHz for the speaker's 16 kHz, block by block."""
+    resampler = Resampler(24000, 16000, RESAMPLED)
+    out = memoryview(bytearray(RESAMPLED * 2))
+    at = [0]
+
+    def tick():
+        resampler.run(SPEECH[at[0] : at[0] + RESAMPLED * 2], RESAMPLED, out)
+        at[0] = (at[0] + RESAMPLED * 2) % (len(SPEECH) - RESAMPLED * 2)
+
+    await measure("resampling", tick, nothing)
+
+
 async def main():
     never_sleep()
     await microphone("microphone", False)
@@ -286,6 +301,7 @@ async def main():
         wsclient.WebSocket = make
         await downlink(size)
     await player()
+    await resampling()
 
 
 asyncio.run(main())
