@@ -76,6 +76,8 @@ class Trace:
         if not self._file:
             return
         try:
+            if "msg" in fields:
+                fields["msg"] = _spelled(fields["msg"])
             line = json.dumps(fields)
         except (RuntimeError, ValueError):  # nested deeper than the interpreter can go
             fields["msg"] = None
@@ -86,6 +88,19 @@ class Trace:
     def close(self):
         if self._file:
             self._file.close()
+
+
+def _spelled(value):
+    """A number for which JSON has no spelling, or which few readers take, becomes text."""
+    if isinstance(value, list):
+        return [_spelled(item) for item in value]
+    if isinstance(value, dict):
+        return {name: _spelled(item) for name, item in value.items()}
+    if isinstance(value, float) and value - value != 0:
+        return str(value)
+    if isinstance(value, int) and not -(1 << 64) < value < 1 << 64:
+        return str(value)
+    return value
 
 
 async def main(tracer):

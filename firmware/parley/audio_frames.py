@@ -9,6 +9,7 @@ more to do, `clear()` forgets, `configure(rate)` begins a session. Up, a source 
 
 import time
 
+import utf8
 from micropython import const
 
 from parley import codec, log
@@ -70,7 +71,7 @@ class PacketSink:
         self.on_text = None
         #: the sink to use while the gate is closed: it hears such messages and nothing else
         self.muted = _Muted(self)
-        #: frames whose header was wrong, or that were too long
+        #: frames whose header or text was wrong, or that were too long
         self.bad_frames = 0
 
     def configure(self, rate):
@@ -114,12 +115,17 @@ class PacketSink:
                 return False
             self._decoder.decode(self._frame[self._header : length])
             return True
-        if kind == framing.JSON and self.on_text:
+        if kind == framing.JSON and self._is_text(length):
             self.on_text(str(self._frame[self._header : length], "utf-8"))
         elif length:
             self.bad_frames += 1
-            log.warn("audio: frame dropped, its header does not fit,", length, "bytes")
+            log.warn("audio: frame dropped, its header or text is wrong,", length, "bytes")
         return False
+
+    def _is_text(self, length):
+        # nobody has checked it: the frame is binary
+        state = utf8.check(self._frame, self._header, length, utf8.COMPLETE)
+        return state == utf8.COMPLETE and self.on_text is not None
 
     def forget(self):
         """What has come of the frame is dropped."""

@@ -1,6 +1,6 @@
 """The cloud of a soak: answers words with marks, and does wrong what the plan says.
 
-`Cloud(plans, words)` listens by `await start()`; `numbers` tells by a connection's port which
+`Cloud(plan, words)` listens by `await start()`; `numbers` tells by a connection's port which
 conversation it is. `turns` tells what was sent with each mark, `heard` what each conversation's
 microphone sent up, `faults` what was wrong with the cloud itself.
 """
@@ -35,8 +35,8 @@ class Turn:
 class Cloud:
     """See the module."""
 
-    def __init__(self, plans, words):
-        self._plans = plans
+    def __init__(self, plan, words):
+        self._plan_of = plan
         self._words = words
         self.turns: list[Turn] = []
         self.heard: dict[int, bytes] = {}
@@ -61,7 +61,7 @@ class Cloud:
         number = self.numbers[request.transport.get_extra_info("peername")[1]]
         socket = web.WebSocketResponse(max_msg_size=_MOST, timeout=0.1, compress=False)
         await socket.prepare(request)
-        line = _Line(self, number, self._plans[number], socket, request.transport)
+        line = _Line(self, number, self._plan_of(number), socket, request.transport)
         reading = asyncio.create_task(line.read())
         speaking = asyncio.create_task(line.hold())
         try:

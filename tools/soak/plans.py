@@ -128,6 +128,11 @@ def draw(seed: int, count: int) -> list[Conversation]:
     return [_draw(source, faulty=number >= 3) for number in range(count)]
 
 
+def after(number: int) -> Conversation:
+    """Return a conversation beyond the plan: a press too many has woken the device once more."""
+    return Conversation("none", "none", Faults(), (), (), (), 300, number)
+
+
 def _draw(source, faulty):
     network = cloud = "none"
     if faulty:

@@ -49,9 +49,13 @@ def hold(seed: int, runtime: str, count: int, keep: pathlib.Path | None = None) 
 
 async def _hold(result, folder):
     conversations = result.conversations
-    cloud = Cloud(conversations, [sounds.word(number) for number in range(plans.WORDS)])
+
+    def plan(number):
+        return conversations[number] if number < len(conversations) else plans.after(number)
+
+    cloud = Cloud(plan, [sounds.word(number) for number in range(plans.WORDS)])
     port = await cloud.start()
-    async with Proxy(port, lambda number: conversations[number].faults) as proxy:
+    async with Proxy(port, lambda number: plan(number).faults) as proxy:
         cloud.numbers = proxy.numbers
         command, environment = _command(result, folder, proxy.port)
         process = await asyncio.create_subprocess_exec(
