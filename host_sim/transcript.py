@@ -88,7 +88,7 @@ class Transcript:
             spoke = "" if self._spoke_ms is None else f"; spoke {self._spoke_ms / 1000:.1f} s"
             self._spoke_ms = None
             self._line("you", f'"{text}"   (heard as{spoke})')
-        elif text and kind in ("output_text", "tts"):
+        elif text and (kind == "output_text" or message.get("state") == "sentence_start"):
             self._line("device", f'"{text}"')
         elif call:
             self._line("cloud", f"uses the device's tool {call[0]}({call[1]})")

@@ -32,24 +32,26 @@ RUNTIMES = [
     ),
 ]
 
-# What runs in the worker. A line is (name, arguments), a line back is (True, (result, buffers)) or
-# (False, "exception's name"); `buffers` holds what the call made of each bytes argument. Bytes go
-# as calls of `B`, because MicroPython is slow at long literals with escapes.
+# What runs in the worker. A line is (name, arguments, whether the first argument is the result), a
+# line back is (True, result) or (False, "what was raised"). Long arguments come by file, because
+# MicroPython reads a line byte by byte.
 _SERVE = """
 import sys
-from binascii import unhexlify as B
 names = {}
+def read(path):
+    with open(path, "rb") as file:
+        return file.read()
 def define(source):
     exec(source, names)
 while True:
     line = sys.stdin.readline()
     if not line:
         break
-    name, arguments = eval(line)
+    name, arguments, in_place = eval(line)
     arguments = [bytearray(a) if isinstance(a, bytes) else a for a in arguments]
     try:
         result = (define if name == "define" else eval(name, names))(*arguments)
-        answer = True, (result, [bytes(a) for a in arguments if isinstance(a, bytearray)])
+        answer = True, bytes(arguments[0]) if in_place else result
     except Exception as error:
         answer = False, type(error).__name__ + ": " + str(error)
     print(repr(answer))
@@ -146,18 +148,15 @@ class Worker:
 
     def call(self, name: str, *arguments):
         """Return the result of `name(*arguments)`; Failed carries what it raised."""
-        return self._ask(name, arguments)[0]
+        return self._ask(name, arguments)
 
     def call_in_place(self, name: str, buffer: bytes, *arguments) -> bytes:
         """Return what `name(buffer, *arguments)` left in the buffer."""
-        return self._ask(name, (buffer, *arguments))[1][0]
+        return self._ask(name, (buffer, *arguments), in_place=True)
 
-    def _ask(self, name, arguments):
-        spelled = (
-            f"B('{argument.hex()}')" if isinstance(argument, bytes) else repr(argument)
-            for argument in arguments
-        )
-        self._process.stdin.write(f"({name!r}, [{', '.join(spelled)}])\n")
+    def _ask(self, name, arguments, in_place=False):
+        spelled = ", ".join(map(self._spell, arguments))
+        self._process.stdin.write(f"({name!r}, [{spelled}], {in_place})\n")
         line = self._process.stdout.readline()
         if not line:
             raise Failed(f"{self.runtime} died: {self._process.stderr.read()[-2000:]}")
@@ -165,6 +164,14 @@ class Worker:
         if not fine:
             raise Failed(answer)
         return answer
+
+    @staticmethod
+    def _spell(argument) -> str:
+        if not isinstance(argument, bytes) or len(argument) < 4096:
+            return repr(argument)
+        path = _scratch() / "argument"
+        path.write_bytes(argument)
+        return f"read({str(path)!r})"
 
     def close(self) -> None:
         """End the process."""

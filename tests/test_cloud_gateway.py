@@ -113,6 +113,9 @@ def test_the_second_connection_of_a_client_replaces_the_first():
             for device in (second, other):
                 await device.speak()
                 assert (await device.turn())["text"] == "hello there"
+            async with connect(cloud) as third:
+                await start_session(third)
+                assert (await second.message())["reason"] == "replaced"
 
     run(scenario)
 

@@ -18,7 +18,7 @@ START = {
     "output_audio": MEDIA,
 }
 FRAME = bytes(640)  # 20 ms
-WAIT = 10  # seconds; far more than anything here takes
+WAIT = 30  # seconds; far more than anything here takes
 
 
 def run(scenario, **settings):

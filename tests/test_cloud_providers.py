@@ -243,10 +243,10 @@ def test_a_tone_follows_the_text_and_has_no_click_at_its_ends():
 
 
 def voice_pitch(pcm):
-    """Return the strongest frequency between 60 and 300 Hz, where a voice has its pitch."""
+    """Return the lowest strong frequency in Hz above 60: where a voice has its pitch."""
     samples = np.frombuffer(pcm, "<i2").astype(float)
     spectrum = np.abs(np.fft.rfft(samples, 16000))
-    return 60 + int(np.argmax(spectrum[60:300]))
+    return 60 + int(np.argmax(spectrum[60:400] > spectrum[60:400].max() * 0.3))
 
 
 def test_espeak_has_voices_rates_and_pitches():
@@ -257,7 +257,7 @@ def test_espeak_has_voices_rates_and_pitches():
     low, high = (voice_pitch(speak("ah", voice="en-us", pitch=pitch)) for pitch in (10, 90))
     assert high > low * 1.3
     assert voice_pitch(speak("ah", voice="en-us+f3", pitch=50)) > low * 1.3
-    assert speak("") == b""
+    assert not any(speak(""))
 
 
 @pytest.mark.parametrize(

@@ -170,3 +170,42 @@ def locked(buffer):
 """
     )
     worker.call("locked", bytes(range(256)) * 5)
+
+
+POINTERS = """
+import micropython
+
+@micropython.viper
+def stored(buffer, value: int) -> int:
+    eight = ptr8(buffer)
+    sixteen = ptr16(buffer)
+    words = ptr32(buffer)
+    eight[0] = value
+    sixteen[1] = value
+    words[1] = value
+    return eight[0] + sixteen[1]
+
+@micropython.viper
+def annotated(buffer: ptr16, index: int) -> int:
+    return buffer[index]
+"""
+
+
+@given(value=st.integers(-(2**29), 2**29 - 1))
+@settings(max_examples=30)
+def test_pointers_are_the_same_everywhere(worker, value):
+    # what the kernels rely on, and what CPython's stand-in has to do
+    worker.define(POINTERS)
+    expected = struct.pack("<BxHi", value & 0xFF, value & 0xFFFF, value)
+    assert worker.call_in_place("stored", bytes(8), value) == expected
+    assert worker.call("stored", bytes(8), value) == (value & 0xFF) + (value & 0xFFFF)
+    assert worker.call("annotated", expected, 1) == value & 0xFFFF
+
+
+def test_the_stand_in_refuses_what_would_crash_the_chip():
+    worker = Worker("cpython", POINTERS)
+    worker.define("def odd(data): return annotated(memoryview(data)[1:], 0)")
+    for name, arguments in (("annotated", (bytes(8), 4)), ("odd", (bytes(9),))):
+        with pytest.raises(Failed):
+            worker.call(name, *arguments)
+    worker.close()

@@ -2,7 +2,8 @@
 
 usage: recordings.py VERSION DIRECTORY
 
-They come from the source package on PyPI, which pip downloads and checks. Only `test/data` is kept.
+They come from the source package on PyPI, which pip downloads and checks. Only `test/data` is
+kept.
 """
 
 import pathlib
@@ -14,7 +15,7 @@ import tempfile
 
 
 def fetch(version: str, target: pathlib.Path) -> None:
-    """Unpack `test/data` of pocketsphinx `version` into `target`; a half-done target never stays."""
+    """Unpack `test/data` of pocketsphinx into `target`; a half-done one never stays."""
     with tempfile.TemporaryDirectory() as scratch:
         command = [
             sys.executable,
@@ -24,7 +25,7 @@ def fetch(version: str, target: pathlib.Path) -> None:
             "-q",
             "--no-deps",
             "--no-binary",
-            ":all:",
+            "pocketsphinx",
         ]
         command += ["--disable-pip-version-check", "-d", scratch, f"pocketsphinx=={version}"]
         if subprocess.run(command).returncode:

@@ -58,6 +58,7 @@ class IncomingHeader:
     def reset(self):
         """Forget the last connection."""
         self.final = True
+        self.length = 0
         self._fragmented = False
 
     def parse(self, buffer, start, available):
@@ -97,11 +98,12 @@ class IncomingHeader:
             size = 4 if length == 126 else 10
             if available < size:
                 return 0
-            if size == 10 and buffer[start + 2] & 0x80:
-                raise ProtocolError(PROTOCOL, "length with its top bit set")
-            length = 0
-            for index in range(start + 2, start + size):
-                length = length << 8 | buffer[index]
+            length = buffer[start + 2] << 8 | buffer[start + 3]
+            if size == 10:
+                if length & 0x8000:
+                    raise ProtocolError(PROTOCOL, "length with its top bit set")
+                for index in range(start + 4, start + 10):
+                    length = length << 8 | buffer[index]
             if length < (126 if size == 4 else 65536):
                 raise ProtocolError(PROTOCOL, "length in more bytes than it needs")
         self.opcode = opcode

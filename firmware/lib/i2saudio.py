@@ -1,12 +1,12 @@
 """Microphone and loudspeaker through the non-blocking interrupt of `machine.I2S`.
 
 `Input.read()` gives one block of microphone words after another; `Output` takes blocks of samples:
-`await output.room()`, fill `output.block`, `output.play(samples)`. Each has two blocks in memory made
-once, and never more than two transfers in flight: the driver drops a third without a word. A callback
-that does not come (the scheduler's queue was full) is given up after the transfer's own length plus
-100 ms. The asyncio stream mode is not used: it is known to hang on boards with octal PSRAM.
+`await output.room()`, fill `output.block`, `output.play(samples)`. Each has two blocks in memory
+made once, and never more than two transfers in flight: the driver drops a third without a word. A
+callback that does not come (the scheduler's queue was full) is given up after the transfer's own
+length plus 100 ms. The asyncio stream mode is not used: it is known to hang on boards with octal
+PSRAM.
 """
-
 
 import time
 
@@ -60,7 +60,7 @@ class Input(_Transfers):
         self._started = False
 
     async def read(self):
-        """Return the next block as a view, good until the next call; OSError when the driver fails."""
+        """Return the next block, good until the next call; OSError: the driver failed."""
         if not self._started:
             self._started = True
             self._submit()
@@ -79,8 +79,8 @@ class Input(_Transfers):
 class Output(_Transfers):
     """The loudspeaker: begins and ends without a click, and knows when the last sample was heard.
 
-    16-bit mono. `dma_bytes` is the driver's ring (`ibuf`): once as many zeros have been copied behind
-    the last sample, that sample has been heard.
+    16-bit mono. `dma_bytes` is the driver's ring (`ibuf`): once as many zeros have been copied
+    behind the last sample, that sample has been heard.
     """
 
     def __init__(self, i2s, block_bytes, block_ms, dma_bytes):
@@ -88,13 +88,13 @@ class Output(_Transfers):
         self._bytes = block_bytes
         self._dma_bytes = dma_bytes
         self._block_ms = block_ms
-        self._end = time.ticks_ms()  # when what was handed over will have been heard, at the earliest
+        self._end = time.ticks_ms()  # when what was handed over has been heard, at the earliest
         self._last = 0  # the last sample handed over
         self._silent = True  # nothing but zeros since the last sound
         self.block = self._views[0]
 
     def left_ms(self):
-        """Return for how long, at least, what was handed over will still sound; negative: since when not."""
+        """Return for how long, at least, there is sound left; negative: since when not."""
         return time.ticks_diff(self._end, time.ticks_ms())
 
     async def room(self):

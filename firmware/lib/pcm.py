@@ -3,19 +3,13 @@
 `narrow` makes samples of I2S words; `scale`, `ramp` and `fade_from` shape them; `energy` and
 `peak` measure them. `tests/twins.py` says the same in plain Python.
 
-Each takes a byte buffer that starts at an address divisible by four and the number of samples; a
-number that the buffer cannot hold raises ValueError. The chip's words have 32 bits, the PC's 64:
-every intermediate result fits 32, and signs are made by hand, because pointers load unsigned.
+Each takes a byte buffer and the number of samples; a number that the buffer cannot hold raises
+ValueError. The buffer's address must be even, for `narrow` a multiple of four, because the chip
+cannot load otherwise. Its words have 32 bits, the PC's 64: every intermediate result fits 32, and
+signs are made by hand, because pointers load unsigned.
 """
-# ruff: noqa: F821  viper's compiler knows ptr16 and ptr32 without import
 
 import micropython
-from micropython import const
-
-#: `gain` of `scale` that changes nothing (Q12).
-UNITY = const(4096)
-#: `start` or `end` of `ramp` that changes nothing (Q15).
-FULL = const(32768)
 
 
 @micropython.viper
@@ -112,8 +106,9 @@ def scale(buffer, samples: int, gain: int):
 def ramp(buffer, samples: int, start: int, end: int):
     """Multiply by a gain that goes in a line from `start` (before the first sample) to `end`.
 
-    Gains are Q15, 0 to 32768 (otherwise ValueError). The last sample has the gain `end` exactly,
-    so a ramp over several blocks continues with the `end` of one as the `start` of the next.
+    Gains are Q15: 32768 is 1; 0 to 32768, otherwise ValueError. The last sample has the gain
+    `end` exactly, so a ramp over several blocks continues with the `end` of one as the `start` of
+    the next.
     """
     if samples < 0 or samples * 2 > int(len(buffer)):
         raise ValueError("ramp")

@@ -1,8 +1,9 @@
 """Push buttons by sampling: one task reads all pins and names what the fingers did.
 
 `Buttons(buttons, on_gesture)` and `await buttons.run()`. Each `Button` has its own times and the
-gestures it knows; `on_gesture(name, gesture)` gets `down`, `up`, `click`, `double`, `long`, `very_long`.
-No interrupt is used: the ESP32's are soft and can be lost, and bouncing contacts make many.
+gestures it knows; `on_gesture(name, gesture)` gets `down`, `up`, `click`, `double`, `long`,
+`very_long`. No interrupt is used: the ESP32's are soft and can be lost, and bouncing contacts
+make many.
 """
 
 import asyncio
@@ -21,8 +22,9 @@ class Button:
     """One button. `gestures`: `DOUBLE | VERY_LONG`, what it knows beside click and long.
 
     A button that knows `double` says `click` only when the time for a second one has passed; one
-    that knows `very_long` says `long` when it is let go, the others as soon as `long_ms` have passed.
-    A press that lasts since before the start counts for nothing until the button was let go once.
+    that knows `very_long` says `long` when it is let go, the others as soon as `long_ms` have
+    passed. A press that lasts since before the start counts for nothing until the button was let
+    go once.
     """
 
     def __init__(self, name, pin, gestures=0, long_ms=600, very_long_ms=5000, double_ms=300):

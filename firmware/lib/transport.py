@@ -35,8 +35,8 @@ class Transport:
         `write` and `read`. Looking the name up blocks. Raises LookupFailed, or OSError (ETIMEDOUT
         for the deadline); a TLS context that does not like the host raises ValueError.
         """
-        addresses = ()
-        failure = LookupFailed(errno.ENOENT, "the name has no address")
+        addresses = []
+        failure: OSError = LookupFailed(errno.ENOENT, "the name has no address")
         try:  # noqa: SIM105  a board has no contextlib
             addresses = socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM)
         except OSError:

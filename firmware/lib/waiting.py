@@ -27,7 +27,7 @@ class Waiter(asyncio.ThreadSafeFlag):
         super().__init__()
         self._fired = False
         self._limited = False
-        self._deadline = 0
+        self._deadline = time.ticks_ms()
 
     def set(self):
         """The event has happened; remembered until the next wait takes it."""

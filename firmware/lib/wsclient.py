@@ -16,6 +16,7 @@ from frames import BINARY, CLOSE, TEXT, ProtocolError
 from handshake import Handshake, Refused, line_end, parse_url
 from micropython import const
 from transport import LookupFailed
+from trust import NOT_CONVINCED
 from wsreceiver import BURST, FRAME, Receiver
 
 __all__ = (
@@ -82,6 +83,10 @@ class WebSocket(Receiver):
             opened = True
         except ValueError as error:  # what mbedTLS has against a certificate
             untrusted = Untrusted(str(error).strip().replace("\n", "; "))
+        except OSError as error:
+            if error.errno != NOT_CONVINCED:
+                raise
+            untrusted = Untrusted("not the pinned one, or its chain can't be checked")
         finally:
             if not opened:
                 self.abort()

@@ -17,10 +17,11 @@ from micropython import const
 from transport import Transport
 
 _INPUT = const(1024)  # bytes read ahead: headers, a control frame, a whole frame of 20 ms of audio
+_SIP = const(16)  # bytes read ahead when only a header is wanted
 #: bytes that one direction moves before other tasks get their turn
-BURST = const(4096)
+BURST = const(16384)
 #: what a frame counts for in a burst, beside its bytes
-FRAME = const(512)
+FRAME = const(2048)
 
 
 @micropython.viper
@@ -49,7 +50,7 @@ class Receiver:
         self._head = self._tail = 0  # between them: bytes received and not used yet
         self._left = 0  # payload bytes of the current data frame that are still to be read
         self._message = 0  # opcode of the message that is being read; 0: none
-        self._collected = b""  # the text message so far
+        self._collected = bytearray()  # the text message so far
         self._utf8 = utf8.COMPLETE
         self._receive_credit = BURST
         self._deaf = False  # a close frame or a violation: what still comes is dropped
@@ -129,7 +130,10 @@ class Receiver:
         elif self._tail == _INPUT:  # only ever part of a header, of a control frame, of a line
             self._input[:buffered] = self._input[self._head :]
             self._head, self._tail = 0, buffered
-        count = self._transport.read(self._input[self._tail :], _INPUT - self._tail)
+        room = _INPUT - self._tail
+        if self._header.length > _INPUT and not self._left:
+            room = min(room, _SIP)  # the next frame is large too: read it where it belongs
+        count = self._transport.read(self._input[self._tail :], room)
         if not count:
             return False
         self._tail += count
@@ -154,7 +158,7 @@ class Receiver:
                 if self._utf8 != utf8.COMPLETE:
                     self._violation(ProtocolError(frames.NOT_UTF8, "text ends inside a character"))
                 self.text = str(self._collected, "utf-8")
-                self._collected = b""
+                self._collected = bytearray()
                 self._message = 0
                 return TEXT
             elif not self._next_frame():

@@ -1,4 +1,4 @@
-"""App: the composition root. It builds every part, gives the buttons their meaning, and keeps the parts going.
+"""App: the composition root. It builds the parts, keeps them going, and gives the buttons meaning.
 
 `App(settings, board).run()` never ends by itself; `stop()` ends the conversation and then `run()`.
 """
@@ -8,22 +8,25 @@ import gc
 
 import machine
 import neopixel
-import tls
+import network
+import trust
 from i2saudio import Input, Output
 from micropython import const
 from pcmring import Ring
 from pushbutton import DOUBLE, VERY_LONG, Button, Buttons
 from waiting import Waiter
 
-from parley import errors, log, states, trace, ui
-from parley.codec import PcmDecoder
+from parley import codec, errors, log, states, trace, ui
+from parley.audio_frames import PacketSink, PacketSource, SampleSink, SampleSource
+from parley.clock import Clock
 from parley.player import Player
-from parley.protocol import ai_session
+from parley.protocol import ai_session, events, xiaozhi
 from parley.session import Session
 from parley.speech import Speech
 from parley.websocket_task import WebSocketTask
+from parley.wifi import Wifi
 
-_DIALECTS = {"ai-session": ai_session}
+_DIALECTS = {"ai-session": ai_session, "xiaozhi": xiaozhi}
 _RATE = const(16000)
 _MIC_BLOCK = const(320)  # samples, 20 ms: what the voice detector is tuned for
 _MIC_BLOCK_MS = const(20)
@@ -33,19 +36,32 @@ _MIC_DMA = const(20480)  # bytes: ten DMA buffers, 160 ms for the interpreter's 
 _UPLINK_FRAME = const(640)  # bytes of a microphone block
 _UPLINK = const(32000)  # bytes, 1 s: the oldest block goes when the network takes less than we say
 _DOWNLINK = const(32768)  # bytes, 1 s: the rest waits in TCP
+_LOOK_MS = const(1000)  # for a network in settings that had none
 _RESTART_MS = const(250)  # before a part that failed is started again
 
 
 class App:
-    """`board`: pins by part, as in the files of `board/`; `settings`: a `settings.Settings`."""
+    """`board`: pins by part, as in the files of `board/`; `settings`: a `settings.Settings`.
 
-    def __init__(self, settings, board):
+    `path`: where changed settings are kept; None: they are not.
+    """
+
+    def __init__(self, settings, board, path=None):
         self._settings = settings
+        self._path = path
+        self._unsaved = False
+        self._restarting = False
         self._stopping = Waiter()
-        self._tls = None
+        self._contexts = {}  # TLS, by pin
         self._line = None
-        if not settings.client_id:
-            settings.client_id = "parley-" + machine.unique_id().hex()
+        self._clock = Clock(settings, machine.RTC())
+        station = network.WLAN(network.WLAN.IF_STA)
+        self._wifi = Wifi(station, settings, self._show, self._came_online)
+        self._portal = None
+        dialect = _DIALECTS[settings.protocol]
+        settings.codec = codec.offer(settings.codec)
+        if not settings.device_id:
+            settings.device_id = ":".join(["%02x" % byte for byte in machine.unique_id()])
         # I2S first, while DMA memory is whole; made once
         mic = board["microphone"]
         microphone = machine.I2S(
@@ -78,7 +94,8 @@ class App:
 
         uplink = Ring(_UPLINK, _UPLINK_FRAME)
         downlink = Ring(_DOWNLINK)
-        self.link = WebSocketTask(uplink, settings)
+        self.rings = {"uplink": uplink, "downlink": downlink}
+        sink = (self._packets if dialect.FRAMED else self._samples)(uplink, downlink)
         self.player = Player(
             self._output, downlink, _RATE, settings.prebuffer_ms, self._drained, self.link.room
         )
@@ -88,22 +105,74 @@ class App:
             self._input, uplink, _RATE, _MIC_BLOCK, settings, self._voice, self.link.flush
         )
         self.session = Session(
-            _DIALECTS[settings.protocol],
+            dialect,
             self.link,
             self.speech,
             self.player,
-            PcmDecoder(downlink),
+            sink,
             settings,
             self._connect,
             self._show,
         )
+        self._admission = None
+        if dialect.PAIRS:
+            self._ask_for_admission(board["name"])
+        elif not settings.client_id:
+            settings.client_id = "parley-" + machine.unique_id().hex()
+        if dialect.TOOLS:
+            self._offer_tools(board["name"])
+        for problem in settings.problems:
+            log.warn(problem)
+            self.session.notice = problem
         self._buttons = Buttons(
             (
                 Button("boot", self._button(board["boot"]), DOUBLE | VERY_LONG),
                 Button("key", self._button(board["key"])),
             ),
-            self._gesture,
+            self.gesture,
         )
+
+    def _samples(self, uplink, downlink):
+        """The link of a dialect with bare samples; return its sink."""
+        self.link = WebSocketTask(SampleSource(uplink), self._settings)
+        return SampleSink(downlink, _RATE)
+
+    def _packets(self, uplink, downlink):
+        """The link of a dialect with packets of a codec; return its sink."""
+        settings = self._settings
+        sink = PacketSink(downlink, _RATE, settings)
+        sink.on_text = self._received
+        self.link = WebSocketTask(PacketSource(uplink, settings), settings)
+        self.link.closed_sink = sink.muted
+        return sink
+
+    def _ask_for_admission(self, name):
+        """A server of this family may be named by a pairing server; the UUID is ours for ever."""
+        from parley import VERSION, pairing
+        from parley.admission import Admission
+
+        settings = self._settings
+        folder = self._path.rsplit("/", 1)[0] if self._path else ""
+        kept = pairing.Kept(folder + "/pairing.json")
+        settings.client_id = settings.client_id or kept.uuid
+        identity = pairing.Identity(
+            settings.device_id, settings.client_id, "parley", name, "esp32s3", VERSION
+        )
+        self._admission = Admission(settings, identity, kept, self._trust, self._note)
+
+    def _offer_tools(self, name):
+        """The device as MCP server; boards and users add to `self.tools`."""
+        from parley import VERSION, tools
+        from parley.device import Device
+
+        session = self.session
+        self.tools = tools.Registry()
+        device = Device(name, self._settings, session, self.set_volume, self.restart)
+        tools.add_standard(self.tools, device)
+        server = tools.Server(self.tools, name, VERSION, session.answer)
+        session.on_tool = server.handle
+        session.on_over = server.cancel
+        session.on_reboot = self.restart
 
     async def run(self):
         """Run until `stop()`; a part that fails is reported and started again."""
@@ -113,11 +182,16 @@ class App:
             ("speaker", self.player.run),
             ("session", self.session.run),
             ("buttons", self._buttons.run),
+            ("wifi", self._stay_online),
         )
         tasks = [asyncio.create_task(self._keep(name, part)) for name, part in parts]
+        if self._admission:
+            tasks.append(asyncio.create_task(self._admission.run(self._resting)))
         try:
             await self._stopping.wait_ms(None)
             self.session.leave()
+            if self._portal:
+                self._portal.close()
             while self.session.phase != states.OFF:
                 await asyncio.sleep_ms(20)
         finally:
@@ -125,61 +199,158 @@ class App:
                 task.cancel()
             self._input.deinit()
             self._output.deinit()
+        self._save()
+        if self._restarting:
+            machine.reset()
+
+    def set_volume(self, percent):
+        """0 to 100, kept over a restart."""
+        self._settings.set("volume", percent)
+        self.player.set_volume(percent)
+        self._unsaved = True
+
+    def restart(self):
+        """End the conversation, then restart the chip."""
+        self._restarting = True
+        self.stop()
 
     def stop(self):
         """End the conversation, then `run`."""
         self._stopping.set()
+
+    def close(self):
+        """Let go of socket, audio and LED at once, for when the tasks can do nothing any more."""
+        self.link.abort()
+        if self._portal:
+            self._portal.close()
+        self._input.deinit()
+        self._output.deinit()
+        self._led[0] = (0, 0, 0)
+        self._led.write()
 
     async def _keep(self, name, part):
         while True:
             try:
                 await part()
             except Exception as error:  # whatever a driver raises; the other parts go on
-                trace.emit(
-                    "error",
-                    "code",
-                    errors.PART,
-                    "scope",
-                    "device",
-                    "message",
-                    name + ": " + repr(error),
-                )
-                log.error(name, "failed:", repr(error))
+                self._report(name, error)
                 self.session.failed(name)
                 gc.collect()
             await asyncio.sleep_ms(_RESTART_MS)
+
+    async def _stay_online(self):
+        """Without a network in the settings the radio is left as it is: others may use it."""
+        while not self._settings.networks:
+            await asyncio.sleep_ms(_LOOK_MS)
+        await self._wifi.run()
+
+    async def _set_up(self):
+        """The set-up page, until it has stored something or is closed."""
+        from parley.portal import Portal  # large, and needed once in a board's life
+
+        name = machine.unique_id()[-2:].hex()
+        point = network.WLAN(network.WLAN.IF_AP)
+        station = network.WLAN(network.WLAN.IF_STA)
+        self._wifi.pause()
+        self._portal = Portal(self._settings, self._path, station, point, name, self._show)
+        try:
+            if await self._portal.run():
+                self.restart()
+        except OSError as error:
+            self._report("set-up", error)
+        self._portal = None
+        self._wifi.resume()
+        self._show()
+
+    def _came_online(self):
+        asyncio.create_task(self._clock.before())  # the first secure connection need not wait
 
     @staticmethod
     def _button(number):
         return machine.Pin(number, machine.Pin.IN, machine.Pin.PULL_UP)
 
-    def _gesture(self, name, gesture):
+    def gesture(self, name, gesture):
+        """What a button's gesture means; `pushbutton` names them."""
         trace.emit("button", "name", name, "gesture", gesture)
-        if name == "boot" and gesture == "long":
-            if self.session.phase in (states.OFF, states.CLOSING):
-                self.session.wake()
+        session = self.session
+        if self._portal:
+            if name == "boot" and gesture in ("long", "very_long"):
+                self._portal.close()
+        elif name == "boot" and gesture == "very_long":
+            if session.phase == states.OFF and self._path:
+                asyncio.create_task(self._set_up())
+        elif name == "boot" and gesture == "long":
+            connecting = session.phase in (states.CONNECTING, states.OPENING)
+            if session.state in (states.IDLE, states.ERROR) and not connecting:
+                session.wake()
             else:
-                self.session.leave()
+                session.leave()
+        elif name == "key" and session.mode.publish == events.HELD:
+            if gesture == "down":
+                session.press()
+            elif gesture == "up":
+                session.release()
         elif name == "key" and gesture == "click":
-            self.session.interrupt()
+            session.interrupt()
 
     def _connect(self):
         """Open the link; return `(code, detail)` when that can't even begin."""
         settings = self._settings
+        if settings.networks and not self._wifi.online:
+            self._wifi.hurry()
+            return errors.NETWORK, self._wifi.notice
+        problem = self._admission.check() if self._admission else None
+        if problem:
+            return problem
         headers = []
         if settings.token:
             token = settings.token
             headers.append(("Authorization", token if " " in token else "Bearer " + token))
         headers.extend(self.session.dialect.headers(settings))
-        if settings.url.startswith("wss://") and self._tls is None:
-            try:
-                self._tls = _verifying(settings.ca_file)
-            except (OSError, ValueError) as error:
-                return errors.UNTRUSTED, "%s: %s" % (settings.ca_file, error)
-        self.link.open(settings.url, headers, self._tls)
+        try:
+            context = self._trust(settings.url)
+        except (OSError, ValueError) as error:
+            return errors.UNTRUSTED, "%s: %s" % (settings.ca_file, error)
+        self.link.open(settings.url, headers, context, self._clock if context else None)
         return None
 
+    def _trust(self, url):
+        """The TLS context for a secure address, else None; made once, parsing is slow."""
+        scheme = url.split("://")[0].lower()
+        if scheme not in ("wss", "https"):
+            return None
+        pin = self._settings.pin if scheme == "wss" else ""  # a pairing server has its own
+        if pin not in self._contexts:
+            with open(self._settings.ca_file, "rb") as file:
+                self._contexts[pin] = trust.client_context(file.read(), pin)
+        return self._contexts[pin]
+
+    def _resting(self):
+        return self.session.phase == states.OFF
+
+    def _note(self, text):
+        self.session.notice = text
+        self._show()
+
+    def _save(self):
+        """Keep what was changed; never in a conversation: flash stops the interpreter for long."""
+        if self._unsaved and self._path and self.session.phase == states.OFF:
+            self._unsaved = False
+            try:
+                self._settings.save(self._path)
+            except OSError as error:
+                self._report("settings", error)
+
+    def _report(self, part, error):
+        trace.emit(
+            "error", "code", errors.PART, "scope", "device", "message", part + ": " + repr(error)
+        )
+        log.error(part, "failed:", repr(error))
+
     # the parts are made before the session that they report to
+
+    def _received(self, text):
+        self.session.received(text)
 
     def _voice(self, edge):
         self.session.voice(edge)
@@ -188,24 +359,16 @@ class App:
         self.session.drained()
 
     def _show(self):
-        line = ui.line(self.session)
+        self._wifi.talking(self.session.phase != states.OFF)
+        portal = self._portal
+        line = portal.line if portal else ui.line(self.session, self._wifi.notice)
         if line != self._line:
             self._line = line
             trace.emit("ui", "text", line)
             log.info("ui:", line)
         try:
-            self._led[0] = ui.colour(self.session)
+            self._led[0] = ui.SET_UP if portal else ui.colour(self.session)
             self._led.write()
         except Exception as error:  # a screen that fails never ends a conversation
-            trace.emit(
-                "error", "code", errors.PART, "scope", "device", "message", "led: " + repr(error)
-            )
-
-
-def _verifying(ca_file):
-    """Return a TLS context that trusts the CA in `ca_file` and nothing else; kept, parsing is slow."""
-    context = tls.SSLContext(tls.PROTOCOL_TLS_CLIENT)
-    context.verify_mode = tls.CERT_REQUIRED
-    with open(ca_file, "rb") as file:
-        context.load_verify_locations(file.read())
-    return context
+            self._report("led", error)
+        self._save()

@@ -1,4 +1,6 @@
-"""What can go wrong, each with the line that a person sees. The codes are also those of the trace."""
+"""What can go wrong, each with the line that a person sees; the codes are the trace's too."""
+
+from micropython import const
 
 LOOKUP = "lookup_failed"
 ADDRESS = "bad_address"
@@ -6,13 +8,18 @@ CONNECT = "connect_failed"
 REFUSED = "refused"
 UNTRUSTED = "untrusted"
 CLOCK = "clock"
+NETWORK = "no_network"
 LOST = "lost"
+PAIRING = "pairing_failed"
+ACTIVATION = "activation"
 TIMEOUT = "server_message_timeout"
 PROTOCOL = "protocol_error"
 MEDIA = "unsupported_media"
 BAD_MESSAGE = "bad_message"
 PART = "part_failed"
 SETTING = "setting"
+
+_LINE = const(120)  # characters
 
 _LINES = {
     LOOKUP: "server name not found",
@@ -21,6 +28,9 @@ _LINES = {
     REFUSED: "server refused",
     UNTRUSTED: "server certificate not trusted",
     CLOCK: "clock not set: certificate can't be checked",
+    PAIRING: "pairing server",
+    ACTIVATION: "activation code",
+    NETWORK: "no Wi-Fi",
     LOST: "connection lost",
     TIMEOUT: "server does not answer",
     PROTOCOL: "server broke the protocol",
@@ -30,6 +40,11 @@ _LINES = {
 
 
 def line(code, detail=""):
-    """Return the text for the display: what happened, then `detail` if there is any."""
+    """Return the text for the display: what happened, then `detail` if there is any; one line.
+
+    Both may be the server's words, so they are cut to what a display and a log can bear.
+    """
     text = _LINES.get(code, code)
-    return text + ": " + detail if detail else text
+    if detail:
+        text = text + ": " + detail
+    return " ".join(text[:_LINE].split())

@@ -1,6 +1,7 @@
-"""Log lines by level: `error`, `warn`, `info`, `debug`; a level that is off is a function that does nothing.
+"""Log lines by level, `error` to `debug`; a level that is off is a function that does nothing.
 
-The arguments are joined only when they are printed. Never hand over a secret: `settings.mask` exists.
+The arguments are joined only when they are printed. Never hand over a secret: `settings.mask`
+exists.
 """
 
 import time

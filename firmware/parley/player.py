@@ -1,8 +1,9 @@
 """Player: plays what is in the downlink ring and says when the last sample has been heard.
 
-It begins when `prebuffer_ms` of sound are there, or that long after the first byte, or at once when
-`finish()` has said that no more will come. It knows no turn: `finish()` marks the end of what is to be
-played, `on_drained()` answers it; `interrupt()` drops everything and is never answered.
+It begins when `prebuffer_ms` of sound are there, or that long after the first byte, or at once
+when `finish()` has said that no more will come. It knows no turn: `finish()` marks the end of
+what is to be played, `on_drained()` answers it; `interrupt()` drops everything and is never
+answered.
 """
 
 import time
@@ -41,7 +42,7 @@ class Player:
 
     def data(self):
         """There is more in the ring."""
-        if self._first is None:
+        if self._first is None and len(self._ring) > 1:
             self._first = time.ticks_ms()
             self.busy = True
         self._wake.set()
@@ -50,6 +51,10 @@ class Player:
         """No more will come: `on_drained()` follows when all has been heard."""
         self._finished = True
         self._wake.set()
+
+    def go_on(self):
+        """More will come after all: a `finish()` that has not been answered is forgotten."""
+        self._finished = False
 
     def interrupt(self):
         """Silence at once; what waits is dropped, and a `finish()` before this is forgotten."""

@@ -1,9 +1,9 @@
-"""Speech: reads the microphone, finds voice edges, keeps the pre-roll, publishes when it is told to.
+"""Speech: reads the microphone, finds voice edges, keeps the pre-roll, publishes when told to.
 
 The microphone runs all the time; `open()` and `close()` move a gate behind it. In the open gate
-`on_edge(START)` and `on_edge(END)` report the voice; `publish()` answers the first: what was heard from
-`preroll_ms` before the voice began goes into the uplink ring, then what is heard live. `finish()`
-answers the second: the post-roll is the last that goes up. It knows no session.
+`on_edge(START)` and `on_edge(END)` report the voice; `publish()` answers the first: what was
+heard from `preroll_ms` before the voice began goes into the uplink ring, then what is heard live.
+`finish()` answers the second: the post-roll is the last that goes up. It knows no session.
 """
 
 import pcm
@@ -19,7 +19,7 @@ _DETECTION_MS = const(64)  # how much later than its nominal time the VAD may fi
 
 
 class Speech:
-    """`microphone` gives blocks of `block` 32-bit words; `ring` is the uplink ring, s16 mono at `rate`."""
+    """`microphone` gives blocks of `block` 32-bit words; `ring`: uplink, s16 mono at `rate`."""
 
     def __init__(self, microphone, ring, rate, block, settings, on_edge, on_data):
         self._microphone = microphone
@@ -68,6 +68,12 @@ class Speech:
             history.consume(len(view))
         self.publishing = True
         self._left = 0
+        self._on_data()
+
+    def release(self):
+        """Nothing more is heard; what waits to go up still does."""
+        self._open = self.publishing = False
+        self._history.clear()
         self._on_data()
 
     def finish(self):

@@ -1,4 +1,4 @@
-"""The Session's states, what may follow what, and what each phase of a connection is. Data only."""
+"""The Session's states, what may follow what, and the phases of a connection. Data only."""
 
 from micropython import const
 
@@ -10,7 +10,7 @@ ERROR = "ERROR"
 
 #: legal transitions
 NEXT = {
-    IDLE: (LISTENING, ERROR),
+    IDLE: (LISTENING, THINKING, SPEAKING, ERROR),
     LISTENING: (THINKING, SPEAKING, IDLE, ERROR),
     THINKING: (LISTENING, SPEAKING, IDLE, ERROR),
     SPEAKING: (LISTENING, THINKING, IDLE, ERROR),

@@ -11,21 +11,25 @@ _COLOURS = {
     states.ERROR: (40, 0, 0),
 }
 _CONNECTING = (16, 0, 16)
+SET_UP = (24, 24, 24)
 
 
-def line(session):
-    """What the display shows: the footer of Pixel Soul's device, with what was said where it helps."""
+def line(session, resting=""):
+    """What the display shows: the footer of Pixel Soul's device, and what was said.
+
+    `resting`: what a person should know of the device while it does nothing.
+    """
     state = session.state
     if state == states.ERROR:
-        return session.error_text or "ERROR"
+        return session.notice or "ERROR"
     if state == states.IDLE:
         if session.phase in (states.CONNECTING, states.OPENING):
             return "WAIT SESSION"
-        return session.error_text or "say the wake word"
+        return session.notice or resting or "say the wake word"
     if state == states.THINKING:
-        return "THINKING: " + session.input_text
+        return "THINKING: " + session.reply.heard
     if state == states.SPEAKING:
-        return session.output_text or "SPEAKING"
+        return session.reply.text or "SPEAKING"
     return "LISTENING" if session.voice_input_open else "WAIT SESSION"
 
 

@@ -1,13 +1,13 @@
 """WebSocketTask: moves frames between the socket, a queue of texts, and two sides of audio.
 
-One connection at a time: `open()`, then `on_open()`, `on_text(text)`, `on_sound()`, and once, however
-it ended, `on_end(by, code, detail)`. `send(text)` queues a message, `attach(decoder)` opens the gate for
-downlink audio (None: what comes is read and dropped), `close()` ends politely and within a limit.
-It parses no JSON, knows no turn, never reconnects and never clears a ring.
+One connection at a time: `open()`, then `on_open()`, `on_text(text)`, `on_sound()`, and once,
+however it ended, `on_end(by, code, detail)`. `send(text)` queues a message, `attach(sink)`
+opens the gate for downlink audio (None: what comes is read and dropped), `close()` ends politely
+and within a limit. It parses no JSON, knows no turn, never reconnects and never clears a ring.
 
-A text is handed over before the next frame is read, so a gate that the Session moves is exact to the
-frame. Flow control is TCP's: a decoder without room stops the reading. Texts and answers to pings go
-before audio. Nobody cancels a wait on the socket; the guard closes it instead.
+A text is handed over before the next frame is read, so a gate that the Session moves is exact to
+the frame. Flow control is TCP's: a sink without room stops the reading. Texts and answers to
+pings go before audio. Nobody cancels a wait on the socket; the guard closes it instead.
 """
 
 import asyncio
@@ -23,28 +23,32 @@ _PAYLOAD = const(2048)  # bytes of the largest frame that goes up
 _CHUNK = const(4096)  # bytes read at once
 _SCRATCH = const(512)
 _TEXT_LIMIT = const(65536)
-_TEXTS = const(16)  # messages that may wait; the Session sends a handful in a turn
+_TEXTS = const(32)  # messages that may wait: twenty tools may answer in one burst
 _CLOSE_MS = const(1500)  # from the wish to close to the end of the socket
 _FLUSH_MS = const(1000)  # for our own close frame when the peer has gone first
 _REPORT = const(8192)  # bytes of one message after which the trace is told
 
 
 class WebSocketTask:
-    """`uplink`: the ring that is sent from; `player` hears of data; the Session sets the callbacks."""
+    """`source` makes the frames that go up; the Session sets the callbacks."""
 
-    def __init__(self, uplink, settings):
-        self._uplink = uplink
+    def __init__(self, source, settings):
+        self._source = source
         self._settings = settings
         self._scratch = memoryview(bytearray(_SCRATCH))
         self._texts = []
+        self._last_text = None  # goes when the uplink ring is empty
         self._ws = None
         self._open = False
+        self._condition = None
         self._sink = None
+        #: takes audio frames while the gate is closed, for what they hold beside audio
+        self.closed_sink = None
         self._epoch = 0
         self._fresh = False
         self._end = None  # (by, code, detail): the first cause wins
         self._write = Waiter()  # something to send, or the end
-        self._room = Waiter()  # the decoder may have room, or the gate moved
+        self._room = Waiter()  # the sink may have room, or the gate moved
         self._written = Waiter()  # the writer has ended
         self._closing = Waiter()  # for the guard
         self._over = Waiter()  # the connection has ended
@@ -54,8 +58,12 @@ class WebSocketTask:
         #: messages that could not be queued
         self.dropped_texts = 0
 
-    def open(self, url, headers, tls):
-        """Begin to connect; only after the last connection's `on_end`."""
+    def open(self, url, headers, tls, condition=None):
+        """Begin to connect; only after the last connection's `on_end`.
+
+        `condition`: what must be true first: `await condition.before()` gives None or
+        `(code, detail)`, and `condition.abort()` ends it early.
+        """
         gc.collect()  # the handshake is the one moment when many small things are made
         self._ws = wsclient.WebSocket(
             text_limit=_TEXT_LIMIT,
@@ -64,16 +72,22 @@ class WebSocketTask:
             on_control=self._write.set,
         )
         self._texts.clear()
+        self._last_text = None
         self._end = None
         self._open = False
+        self._condition = condition
         for waiter in (self._write, self._room, self._written, self._closing, self._over):
             waiter.clear()
         self.attach(None)
         asyncio.create_task(self._run(self._ws, url, headers, tls))
 
-    def send(self, text):
-        """Queue a text message; it goes before any audio that waits."""
+    def send(self, text, after_audio=False):
+        """Queue a text message; it goes before any audio that waits, or after all of it."""
         if self._ws is None or self._end is not None:
+            return
+        if after_audio:
+            self._last_text = text
+            self._write.set()
             return
         if len(self._texts) >= _TEXTS:
             self.dropped_texts += 1
@@ -85,15 +99,15 @@ class WebSocketTask:
         """There is something in the uplink ring."""
         self._write.set()
 
-    def attach(self, decoder):
-        """Open the gate towards `decoder`, or close it with None. What is being read is refused."""
-        self._sink = decoder
-        self._fresh = decoder is not None
+    def attach(self, sink):
+        """Open the gate towards `sink` (None: close it); a read in progress is refused."""
+        self._sink = sink
+        self._fresh = sink is not None
         self._epoch += 1
         self._room.set()
 
     def room(self):
-        """The decoder may have room again."""
+        """The sink may have room again."""
         self._room.set()
 
     def close(self, by, code, detail=""):
@@ -107,10 +121,18 @@ class WebSocketTask:
             self._room.set()
         else:
             self._ws.abort()
+            if self._condition:
+                self._condition.abort()
+
+    def abort(self):
+        """Close the socket without a word, even when no task runs any more."""
+        if self._ws:
+            self._ws.abort()
 
     async def _run(self, ws, url, headers, tls):
         try:
-            await self._connect(ws, url, headers, tls)
+            if await self._may_connect():
+                await self._connect(ws, url, headers, tls)
             if self._end is None:
                 self._open = True
                 asyncio.create_task(self._guard_end(ws))
@@ -131,6 +153,13 @@ class WebSocketTask:
         self._closing.set()
         self._over.set()
         self.on_end(*self._end)
+
+    async def _may_connect(self):
+        problem = await self._condition.before() if self._condition else None
+        self._condition = None
+        if problem:
+            self._because("device", *problem)
+        return self._end is None
 
     async def _connect(self, ws, url, headers, tls):
         try:
@@ -153,25 +182,24 @@ class WebSocketTask:
             self._end = (by, code, detail)
 
     async def _guard_end(self, ws):
-        """The watchdog: whoever wants to close gets an end within the limit, whatever the peer does."""
+        """The watchdog: a close has its end within the limit, whatever the peer does."""
         await self._closing.wait_ms(None)
         if not await self._over.wait_ms(_CLOSE_MS):
             ws.abort()
 
     async def _reader(self, ws):
-        """Ends: 1 close frame from the peer, 2 violation by the peer, 3 connection lost or aborted."""
+        """Ends: 1 close frame from the peer, 2 violation by the peer, 3 lost or aborted."""
         try:
-            while True:
-                kind = await ws.receive()
+            kind = await ws.receive()
+            while kind != wsclient.CLOSE:
                 if kind == wsclient.TEXT:
                     self.on_text(ws.text)
-                elif kind == wsclient.BINARY:
-                    await self._read_audio(ws)
-                else:  # 1
-                    reason = ws.close_reason
-                    detail = "%d %s" % (ws.close_code, reason) if reason else str(ws.close_code)
-                    self._because("cloud", "closed", detail)
-                    return
+                    kind = await ws.receive()
+                else:
+                    kind = await self._read_audio(ws)
+            reason = ws.close_reason  # 1
+            detail = "%d %s" % (ws.close_code, reason) if reason else str(ws.close_code)
+            self._because("cloud", "closed", detail)
         except wsclient.ProtocolError as error:  # 2
             log.warn("link: peer broke the protocol:", error)
             self._because("device", errors.PROTOCOL, str(error))
@@ -179,40 +207,62 @@ class WebSocketTask:
             self._because("transport", errors.LOST, str(error))
 
     async def _read_audio(self, ws):
-        """One binary message, piece by piece, into the decoder or into nothing."""
+        """Binary messages, piece by piece, into the sink or into nothing, until another comes.
+
+        Return its kind. One coroutine for many frames: each would cost as much as all else here.
+        """
         told = 0
         accepted = False
         while True:
-            sink = self._sink
-            if sink is None:
-                view = self._scratch
-            else:
-                view = sink.view(_CHUNK)
-                if not len(view):
-                    await self._room.wait_ms(None)
-                    if self._end is not None:
-                        return
-                    continue
+            sink = self._sink or self.closed_sink
             epoch = self._epoch
-            count = await ws.readinto(view)
-            into = sink is not None and epoch == self._epoch
+            count = 0
+            if ws.unread:
+                view = sink.view(_CHUNK) if sink else self._scratch
+                if not len(view):
+                    await self._room.wait_forever()
+                    if self._end is not None:
+                        return await ws.receive()
+                    continue
+                count = ws.take(view) or await ws.readinto(view)
+            into = self._sink is not None and epoch == self._epoch
             if told and (not count or into != accepted or told >= _REPORT):
-                trace.emit("rx_audio", "bytes", told, "accepted", accepted)
+                trace.audio("rx_audio", told, accepted)
                 told = 0
             accepted = into
-            if not count:
-                if into:
-                    sink.end()
-                return
-            told += count
-            if not into:
-                self.refused += count
+            if count:
+                told += count
+                if sink and epoch == self._epoch:
+                    sink.commit(count)
+                if not into:
+                    self.refused += count
+                    continue
+                if self._fresh:
+                    self._fresh = False
+                    self.on_sound()
+                self.on_data()
                 continue
-            sink.commit(count)
-            if self._fresh:
-                self._fresh = False
-                self.on_sound()
-            self.on_data()
+            while sink and epoch == self._epoch and sink.step():
+                self.on_data()
+                await asyncio.sleep_ms(0)
+            if into:
+                self.on_data()
+            kind = await ws.receive()
+            if kind != wsclient.BINARY:
+                return kind
+
+    def _write_audio(self, ws):
+        """Return what to await: the next frame of audio, what was to follow the last, or more."""
+        # no coroutine of its own: that would be made twice for each frame
+        count = self._source.fill(ws.payload, self._last_text is not None)
+        if count:
+            trace.audio("tx_audio", count)
+            return ws.send(wsclient.BINARY, count)
+        if self._last_text is not None:
+            text = self._last_text
+            self._last_text = None
+            return ws.send_text(text)
+        return self._write.wait_forever()
 
     async def _writer(self, ws):
         try:
@@ -225,14 +275,8 @@ class WebSocketTask:
                     if ws.received_close or self._end[1] == errors.LOST:
                         break
                     ws.start_close(1000)
-                elif len(self._uplink) > 1:
-                    count = self._uplink.readinto(
-                        ws.payload, min(_PAYLOAD, len(self._uplink) & ~1)
-                    )
-                    await ws.send(wsclient.BINARY, count)
-                    trace.emit("tx_audio", "bytes", count)
                 else:
-                    await self._write.wait_ms(None)
+                    await self._write_audio(ws)
         except OSError as error:
             self._because("transport", errors.LOST, str(error))
             ws.abort()

@@ -16,11 +16,14 @@ def add_arguments(parser):
     parser.add_argument("--port", type=int, default=0, help="0 picks one and prints it")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
     parser.add_argument(
-        "--protocol", choices=("ai-session", "xiaozhi", "both"), default="ai-session"
+        "--protocol",
+        choices=("ai-session", "xiaozhi", "both"),
+        default="ai-session",
+        help="both: a Protocol-Version header, a path below /xiaozhi/ or a hello is xiaozhi",
     )
     parser.add_argument("--asr", default="pocketsphinx", help="scripted:FILE or pocketsphinx")
     parser.add_argument("--agent", default="rules", help="echo or rules")
-    parser.add_argument("--tts", default="espeak", help="tone or espeak")
+    parser.add_argument("--tts", default="espeak", help="tone, espeak or none (xiaozhi only)")
     parser.add_argument("--cert", metavar="FILE", help="PEM certificate: serve wss://")
     parser.add_argument("--key", metavar="FILE", help="PEM key of the certificate")
     parser.add_argument("--token", help="bearer token that a device must present")
@@ -43,8 +46,6 @@ def run(args):
 
 
 def _config(args):
-    if args.protocol != "ai-session":
-        raise ConfigError(f"--protocol {args.protocol} is not available; choose ai-session")
     if not 0 <= args.port <= 65535:
         raise ConfigError("--port must be 0 to 65535")
     if args.token is not None and not (args.token.isascii() and args.token.isprintable()):
@@ -55,6 +56,7 @@ def _config(args):
         except OSError as error:
             raise ConfigError(f"--record {args.record}: {error}") from error
     return Config(
+        protocol=args.protocol,
         host=args.host,
         port=args.port,
         asr=args.asr,
@@ -74,5 +76,7 @@ async def _serve(config):
         with contextlib.suppress(NotImplementedError):
             asyncio.get_running_loop().add_signal_handler(number, stopped.set)
     async with Cloud(config) as cloud:
+        if cloud.ota_url is not None:
+            logging.getLogger("host_sim.cloud").info("pairing at %s", cloud.ota_url)
         print("listening on " + cloud.url, flush=True)
         await stopped.wait()

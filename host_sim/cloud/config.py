@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass, field
 
+from .vanling.options import VanlingOptions
+
 
 class ConfigError(ValueError):
     """Something the person gave cannot be used; the text is the one line that says what."""
@@ -30,9 +32,11 @@ class Config:
 
     `asr`, `agent` and `tts` are names as on the command line, or objects with the methods of the
     classes in `providers`. `record` is a directory, `cert` and `key` are PEM files.
-    `realtime` paces each reply's audio instead of sending it as fast as TCP takes it.
+    `realtime` paces each reply's audio instead of sending it as fast as TCP takes it; xiaozhi is
+    always paced. `protocol` is "ai-session", "xiaozhi" or "both"; for xiaozhi `tts` may be "none".
     """
 
+    protocol: str = "ai-session"
     host: str = "127.0.0.1"
     port: int = 0
     asr: object = "pocketsphinx"
@@ -44,3 +48,4 @@ class Config:
     record: str | None = None
     realtime: bool = False
     limits: Limits = field(default_factory=Limits)
+    vanling: VanlingOptions = field(default_factory=VanlingOptions)

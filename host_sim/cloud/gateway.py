@@ -1,95 +1,41 @@
-"""Accepts connections: the token, the first frame, and one session for each client_id."""
+"""Begins sessions of ai-session-ws/1: the first frame, and one session for each client_id."""
 
 import asyncio
-import hmac
 import logging
 import os
 import time
 import uuid
 
-from aiohttp import web
-
 from .device_session import CLOSE_GOING_AWAY, CLOSE_POLICY, DeviceSession
-from .link import Link
 from .messages import decode, fault_in_session_start, field
 from .recorder import Recorder
-
-_LARGEST_FRAME = 1 << 20  # bytes; a larger one is closed with 1009
 
 logger = logging.getLogger("host_sim.cloud")
 
 
 class Gateway:
-    """`handle` is aiohttp's handler; `pipeline` is shared by all sessions."""
+    """Serves links; `pipeline` is shared by all sessions."""
 
     def __init__(self, config, pipeline, events):
         self._config = config
         self._pipeline = pipeline
         self._events = events
         self._sessions = {}  # client_id -> DeviceSession
-        self._expected = set()  # time limits of connections that have not said who they are
-        self._stopping = False
-
-    async def handle(self, request):
-        """Serve one connection from the handshake to its last byte."""
-        if not self._is_authorised(request):
-            self._events("refused", peer=request.remote, reason="token")
-            raise web.HTTPUnauthorized(headers={"WWW-Authenticate": "Bearer"})
-        # Closing and pings are the link's: aiohttp's own would block the reader on a full socket.
-        socket = web.WebSocketResponse(
-            timeout=self._config.limits.close,
-            autoping=False,
-            autoclose=False,
-            compress=False,
-            max_msg_size=_LARGEST_FRAME,
-        )
-        await socket.prepare(request)
-        link = Link(socket, request.transport, self._config.limits)
-        code = CLOSE_GOING_AWAY
-        self._events("connected", peer=request.remote)
-        try:
-            code = await self._serve(link)
-        finally:
-            await link.finish(code)
-            self._events("disconnected", peer=request.remote)
-        return socket
 
     def end_all(self):
-        """End every session and every connection without one, because the cloud stops."""
-        self._stopping = True
-        for limit in self._expected:
-            limit.reschedule(0)
+        """End every session, because the cloud stops."""
         for session in list(self._sessions.values()):
             session.end(None, CLOSE_GOING_AWAY)
 
-    def _is_authorised(self, request):
-        if self._config.token is None:
-            return True
-        given = request.headers.get("Authorization", "").encode("utf-8", "surrogateescape")
-        return hmac.compare_digest(given, b"Bearer " + self._config.token.encode())
-
-    async def _serve(self, link):
-        """Run the session of one connection; return the code to close it with."""
-        limit = asyncio.timeout(self._config.limits.first_frame)
-        self._expected.add(limit)
-        first = None
-        try:
-            async with limit:
-                first = await link.receive()
-        except TimeoutError:
-            if not self._stopping:
-                return self._refuse(link, "invalid_first_frame", "no session_start in time")
-        finally:
-            self._expected.discard(limit)
-        if first is None or self._stopping:
-            return CLOSE_GOING_AWAY
+    async def serve(self, link, first):
+        """Run the session of one connection whose first frame was read; return its close code."""
         message = decode(first) if isinstance(first, str) else None
         fault = fault_in_session_start(message)
         if fault is not None:
-            return self._refuse(link, *fault)
+            return self.refuse(link, *fault)
         client_id = field(message, "client_id")
         if client_id not in self._sessions and len(self._sessions) >= self._config.limits.sessions:
-            return self._refuse(link, "session_create_failed", "too many sessions", retryable=True)
+            return self.refuse(link, "session_create_failed", "too many sessions", retryable=True)
         session = DeviceSession(
             uuid.uuid4().hex, client_id, link, self._pipeline, self._config, self._events
         )
@@ -122,7 +68,8 @@ class Gateway:
         self._events("session_lost", session_id=session.session_id)
         return CLOSE_GOING_AWAY
 
-    def _refuse(self, link, code, message, retryable=False):
+    def refuse(self, link, code, message, retryable=False):
+        """Name the fault to a device that gets no session; return the code to close with."""
         link.post(
             {
                 "type": "error",

@@ -18,13 +18,12 @@ _QUEUE_LIMIT = 256  # control messages that a peer has provoked and does not rea
 
 
 class _Item:
-    __slots__ = ("payload", "on_sent", "waiter", "pong")
+    __slots__ = ("payload", "on_sent", "waiter")
 
-    def __init__(self, payload, on_sent=None, waiter=None, pong=False):
+    def __init__(self, payload, on_sent=None, waiter=None):
         self.payload = payload
         self.on_sent = on_sent
         self.waiter = waiter
-        self.pong = pong
 
 
 class Link:
@@ -39,6 +38,7 @@ class Link:
         self._transport = transport
         self._limits = limits
         self._queue = deque()
+        self._ping = None  # the last one that is not answered; RFC 6455 section 5.5.3 asks no more
         self._wake = asyncio.Event()
         self._idle = asyncio.Event()
         self._idle.set()
@@ -69,8 +69,9 @@ class Link:
         while True:
             message = await self._socket.receive()
             if message.type is WSMsgType.PING:
-                # aiohttp's own answer would wait in the reader while the device is not reading.
-                self._put(_Item(message.data, pong=True))
+                # aiohttp's own answer may wait in the reader while the device is not reading.
+                self._ping = message.data
+                self._stir()
             elif message.type in (WSMsgType.TEXT, WSMsgType.BINARY):
                 if self.recorder is not None:
                     self.recorder.received(message.data)
@@ -101,14 +102,18 @@ class Link:
             self._transport.abort()
             return
         self._queue.append(item)
+        self._stir()
+
+    def _stir(self):
         self._idle.clear()
         self._wake.set()
 
     async def _write(self):
         try:
             while True:
-                while self._queue:
-                    await self._write_item(self._queue.popleft())
+                while self._queue or self._ping is not None:
+                    async with asyncio.timeout(self._limits.stall):
+                        await self._write_next()
                 self._idle.set()
                 self._wake.clear()
                 await self._wake.wait()
@@ -117,19 +122,21 @@ class Link:
         finally:
             self._idle.set()
 
-    async def _write_item(self, item):
+    async def _write_next(self):
+        if self._ping is not None:
+            ping, self._ping = self._ping, None
+            await self._socket.pong(ping)
+            return
+        item = self._queue.popleft()
         if item.waiter is not None and item.waiter.cancelled():
             return
         if item.on_sent is not None:
             item.on_sent()
-        if self.recorder is not None and not item.pong:
+        if self.recorder is not None:
             self.recorder.sent(item.payload)
-        async with asyncio.timeout(self._limits.stall):
-            if item.pong:
-                await self._socket.pong(item.payload)
-            elif isinstance(item.payload, str):
-                await self._socket.send_str(item.payload)
-            else:
-                await self._socket.send_bytes(item.payload)
+        if isinstance(item.payload, str):
+            await self._socket.send_str(item.payload)
+        else:
+            await self._socket.send_bytes(item.payload)
         if item.waiter is not None and not item.waiter.done():
             item.waiter.set_result(None)

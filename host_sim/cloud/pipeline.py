@@ -39,7 +39,7 @@ async def sentences(pieces):
 
 
 class Pipeline:
-    """Joins three providers (see `providers.base`)."""
+    """Joins three providers (see `providers.base`); `tts` may be None for one who only hears."""
 
     def __init__(self, asr, agent, tts):
         self._asr = asr
@@ -49,12 +49,14 @@ class Pipeline:
     async def load(self):
         """Load what takes long, before the first device connects."""
         await self._asr.load()
-        await self._tts.load()
+        if self._tts is not None:
+            await self._tts.load()
 
     def close(self):
         """Release the providers' threads."""
         self._asr.close()
-        self._tts.close()
+        if self._tts is not None:
+            self._tts.close()
 
     async def hear(self, pcm):
         """Return the transcript of one utterance (16 kHz mono s16le), without noise marks."""

@@ -21,15 +21,15 @@ logger = logging.getLogger("host_sim.cloud")
 class Recorder:
     """A disk that fails ends the recording with one log line, never the session."""
 
-    def __init__(self, directory):
-        """Create `directory` and the three files; raises OSError."""
+    def __init__(self, directory, down_rate=SAMPLE_RATE):
+        """Create `directory` and the three files; raises OSError. `down_rate` is in Hz."""
         os.makedirs(directory)
         self._begun = time.monotonic()
         self._messages = open(  # noqa: SIM115 - closed in close()
             os.path.join(directory, "messages.jsonl"), "w", 1, encoding="utf-8"
         )
-        self._up = _open_wav(os.path.join(directory, "up.wav"))
-        self._down = _open_wav(os.path.join(directory, "down.wav"))
+        self._up = _open_wav(os.path.join(directory, "up.wav"), SAMPLE_RATE)
+        self._down = _open_wav(os.path.join(directory, "down.wav"), down_rate)
         self._open = True
 
     def received(self, payload):
@@ -64,9 +64,9 @@ class Recorder:
             self.close()
 
 
-def _open_wav(path):
+def _open_wav(path, rate):
     file = wave.open(path, "wb")  # noqa: SIM115 - closed in close()
-    file.setparams((1, 2, SAMPLE_RATE, 0, "NONE", ""))
+    file.setparams((1, 2, rate, 0, "NONE", ""))
     return file
 
 

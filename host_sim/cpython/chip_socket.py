@@ -37,6 +37,11 @@ class socket(host.socket):  # noqa: N801  the name that MicroPython gives it
 
     __hash__ = object.__hash__
 
+    def accept(self):
+        """Return a socket of this kind, not of the host's, and the peer's address."""
+        descriptor, address = self._accept()
+        return socket(self.family, self.type, self.proto, fileno=descriptor), address
+
     def readinto(self, buffer, size=0):
         """Read up to `size` bytes (0: what fits); 0: the stream ended, None: none now."""
         try:

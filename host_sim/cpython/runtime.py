@@ -1,7 +1,7 @@
 """CPython made into the simulated chip: MicroPython's additions to the standard modules.
 
-Only ever imported in a process that runs the firmware and nothing else. asyncio is CPython's own, with
-`sleep_ms` and `ThreadSafeFlag` added; as on the chip, a flag is polled by asking its `ioctl`.
+Only ever imported in a process that runs the firmware and nothing else. asyncio is CPython's own,
+with `sleep_ms` and `ThreadSafeFlag` added; as on the chip, a flag is polled by asking its `ioctl`.
 """
 
 import asyncio
@@ -56,7 +56,7 @@ _selector = ChipSelector()
 
 
 class ThreadSafeFlag:
-    """asyncio.ThreadSafeFlag of MicroPython: auto-reset, one waiter, may be set from an interrupt."""
+    """MicroPython's asyncio.ThreadSafeFlag: auto-reset, one waiter, set from an interrupt."""
 
     def __init__(self):
         self.state = 0
@@ -87,7 +87,7 @@ def _print_exception(error, file=None):
 
 
 def install(speed):
-    """Start the chip's clock `speed` times as fast as real time and hook it below the event loop."""
+    """Start the chip's clock, `speed` times as fast as real time, below the event loop."""
     chip.start(host_us, lambda us: _host_sleep(us / 1e6), speed)
     _host_sleep = time.sleep
     for name in ("ticks_us", "ticks_ms", "ticks_add", "ticks_diff", "sleep_us", "sleep_ms"):

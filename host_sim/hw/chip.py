@@ -1,14 +1,16 @@
 """The chip below the drivers: its clock, its parts, and the scheduler queue for interrupts.
 
-The event loop's idle wait belongs to the chip, as it does on an ESP32: `idle_ms()` says how long the
-host may wait, `wake()` moves the clock, lets each part catch up, and runs what its interrupts have
-scheduled. The clock moves by at most one FreeRTOS tick in one pass: when the host is slow, the chip's
-time stretches instead of samples being lost that no chip would have lost.
+The event loop's idle wait belongs to the chip, as it does on an ESP32: `idle_ms()` says how long
+the host may wait, `wake()` moves the clock, lets each part catch up, and runs what its interrupts
+have scheduled. The clock moves by at most one FreeRTOS tick in one pass, and by less while tasks
+want to run: when the host is slow, or busy with something else, the chip's time stretches instead
+of samples being lost that no chip would have lost.
 """
 
 from micropython import const
 
 TICK_US = const(10_000)  # FreeRTOS at 100 Hz: what is scheduled runs at the next tick
+_STEP_US = const(2_000)  # what one task may take from the others before it awaits again
 _QUEUE = const(8)  # MICROPY_SCHEDULER_DEPTH: a ninth callback is lost without a word
 
 now_us = 0
@@ -17,12 +19,13 @@ lost_callbacks = 0
 _parts = []
 _scheduled = []
 _last = 0
+_busy = False  # tasks are ready to run
 _host_us = None
 _host_sleep_us = None
 
 
 def start(host_us, host_sleep_us, times_real_time):
-    """Begin at zero: `host_us()` is the host's clock in microseconds, the other its blocking sleep."""
+    """Begin at zero. `host_us()`: the host's clock in microseconds; `host_sleep_us(n)` blocks."""
     global now_us, speed, _last, _host_us, _host_sleep_us
     now_us = 0
     speed = times_real_time
@@ -53,7 +56,9 @@ def schedule(function, argument):
 
 
 def idle_ms(host_ms):
-    """How long the host may wait when the program would wait `host_ms` (-1: for ever), both real."""
+    """How long the host may wait when the program would wait `host_ms` (-1: for ever)."""
+    global _busy
+    _busy = host_ms == 0
     until_tick = (TICK_US - now_us % TICK_US) // (1000 * speed)
     return until_tick if host_ms < 0 else min(until_tick, host_ms)
 
@@ -62,7 +67,7 @@ def wake():
     """Move the clock by the host time that has passed, then the parts, then the interrupts."""
     global now_us, _last
     host_now = _host_us()
-    now_us += max(0, min((host_now - _last) * speed, TICK_US))
+    now_us += max(0, min((host_now - _last) * speed, _STEP_US if _busy else TICK_US))
     _last = host_now
     for part in _parts:
         part.advance(now_us)

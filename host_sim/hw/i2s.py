@@ -1,9 +1,10 @@
-"""`machine.I2S` of an ESP32: DMA rings, one transfer running and one waiting, callbacks by scheduler.
+"""`machine.I2S` of an ESP32: DMA rings, one transfer running, one waiting, scheduled callbacks.
 
-As on the chip: a DMA buffer is 256 frames; RX clocks 32-bit stereo whatever was asked for; a full RX
-ring loses its oldest buffer, an empty TX ring plays silence; a third transfer is lost without a word;
-a callback means 'copied', not 'heard', and runs at the next tick; a poll turns the object into a
-stream for good. An INMP441's word is the 16-bit sample at a level that a shift by 12 restores.
+As on the chip: a DMA buffer is 256 frames; RX clocks 32-bit stereo whatever was asked for; a full
+RX ring loses its oldest buffer, an empty TX ring plays silence; a third transfer is lost without
+a word; a callback means 'copied', not 'heard', and runs at the next tick; a poll turns the object
+into a stream for good. An INMP441's word is the 16-bit sample at a level that a shift by 12
+restores.
 """
 
 import chip

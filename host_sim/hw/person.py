@@ -1,4 +1,4 @@
-"""The person of a script: waits for what happens, presses buttons, speaks, and in the end quits."""
+"""The person of a script: waits for what happens, presses buttons, speaks, quits."""
 
 import chip
 import world
@@ -12,11 +12,12 @@ _READY_US = (
 
 
 class Person:
-    """Plays `steps`; `pins`: button name -> pin number; `quit()` ends it all."""
+    """Plays `steps`; `pins`: button name -> pin number; `text(string)` types; `quit()` ends."""
 
-    def __init__(self, steps, pins, quit):
+    def __init__(self, steps, pins, text, quit):
         self._steps = steps
         self._pins = pins
+        self._text = text
         self._quit = quit
         self._seen = set()
         self._next = 0
@@ -61,6 +62,8 @@ class Person:
                 world.microphone.say(*sound)
             else:
                 self.happened("said")
+        elif action == "text":
+            self._text(step["text"])
         elif action == "quit":
             self._quit()
         elif action != "wait":

@@ -8,6 +8,8 @@ SILENCE_SAMPLES = 256
 levels = {}  # pin number -> level from outside; a pin without one is at its pull
 edges = {}  # pin number -> function(level), set by machine.Pin.irq
 pixels = {}  # pin number -> list of (r, g, b) last shown by a NeoPixel
+i2c_devices = {}  # address -> chip, see i2c.py
+access_points = []  # Wi-Fi in reach: dicts of ssid, password ("": open), rssi, perhaps hidden
 microphone = None  # .read(view): fills s16 samples
 speaker = None  # .play(time_us, view, silent): s16 mono samples that start to sound now
 
@@ -22,7 +24,7 @@ def set_level(pin, level):
 
 
 class Microphone:
-    """Hears one WAV after another, silence between; `on_said()` when one has been heard to its end."""
+    """Hears one WAV after another, silence between; `on_said()` after each."""
 
     def __init__(self, on_said):
         self._on_said = on_said
@@ -58,7 +60,7 @@ class Microphone:
 
 
 class Speaker:
-    """Writes what is heard to a WAV whose sample n is the sound at n / rate seconds since the start."""
+    """Writes what is heard to a WAV: sample n is the sound at n / rate seconds."""
 
     def __init__(self, path, rate, on_play):
         self._rate = rate

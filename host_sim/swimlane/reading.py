@@ -82,6 +82,7 @@ class _Reader:
         self.now = 0.0
         self.knots = []  # (time, order of birth)
         self.codec_up = self.codec_down = None
+        self.rate_down = 16000.0
         self.open = {}  # lane -> Item still growing
         self.begin = self._knot(0.0)
 
@@ -177,11 +178,11 @@ class _Reader:
             self.open.pop("down", None)
 
     def _on_tx_audio(self, now, event):
-        length = self._milliseconds(event, self.codec_up)
+        length = self._milliseconds(event, self.codec_up, 16000.0)
         self._grow("up", self.reading.up, now, now + length, length, _UP_GAP_MS, True)
 
     def _on_rx_audio(self, now, event):
-        length = self._milliseconds(event, self.codec_down)
+        length = self._milliseconds(event, self.codec_down, self.rate_down)
         accepted = event.get("accepted") is not False
         self._grow("down", self.reading.down, now, now, length, _DOWN_GAP_MS, accepted)
 
@@ -255,12 +256,14 @@ class _Reader:
                 None if audio.get("format") == "pcm" else number(audio, "frame_duration", 60.0)
             )
             self.codec_down = None if self.codec_up is None else 60.0
-        elif self.codec_down is not None:
-            self.codec_down = number(audio, "frame_duration", 60.0)
+        else:
+            self.rate_down = number(audio, "sample_rate", 24000.0) or 24000.0
+            if self.codec_down is not None:
+                self.codec_down = number(audio, "frame_duration", 60.0)
 
-    def _milliseconds(self, event, packet_ms):
-        # 16 kHz, mono, 16 bit: 32 bytes are a millisecond.
-        return packet_ms if packet_ms is not None else number(event, "bytes") / 32
+    def _milliseconds(self, event, packet_ms, rate):
+        """A packet's length, or that of 16-bit mono samples at `rate`."""
+        return packet_ms if packet_ms is not None else number(event, "bytes") / 2 / rate * 1000
 
     def _attach(self, findings):
         for finding in findings:

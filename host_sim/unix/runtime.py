@@ -5,6 +5,7 @@ the chip's speed instead. Interrupts, deadlines and audio go by the chip's clock
 """
 
 import asyncio
+import select
 import sys
 from asyncio import core
 
@@ -17,7 +18,7 @@ host_us = utime.ticks_us  # the wall clock, in microseconds
 
 
 def install(speed):
-    """Start the chip's clock `speed` times as fast as real time and hook it below the event loop."""
+    """Start the chip's clock, `speed` times as fast as real time, below the event loop."""
     chip.start(utime.ticks_us, utime.sleep_us, speed)
     for name in dir(utime):
         if not name.startswith("__") and not hasattr(ticks, name):
@@ -27,8 +28,19 @@ def install(speed):
     poll = core.IOQueue.wait_io_event
     sleep_ms = core.sleep_ms
 
+    # With Python objects among its streams the unix port's poll takes a millisecond even when it
+    # shall not wait. A stream that is always ready makes it return at once.
+    ready = open("/dev/null")  # noqa: SIM115  open for the device's life
+
     def wait_io_event(queue, host_ms):
+        if id(ready) not in queue.map:  # a new event loop has a new queue
+            queue.map[id(ready)] = [None, ready, ready]  # its writer is no task and never woken
+            queue.poller.register(ready, 0)
+        if host_ms == 0:
+            queue.poller.modify(ready, select.POLLIN)
         poll(queue, chip.idle_ms(host_ms))
+        if host_ms == 0:
+            queue.poller.modify(ready, 0)
         chip.wake()
         while host_ms < 0 and not core._task_queue.peek():
             poll(queue, chip.idle_ms(-1))

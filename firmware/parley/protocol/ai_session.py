@@ -1,14 +1,17 @@
-"""The dialect ai-session-ws/1: text frames <-> events and intents. Pure; see the protocol's tables.
+"""The dialect ai-session-ws/1: text frames <-> events and intents, by the protocol's tables.
 
-`parse(message)` gives `(event, fields)`; the other functions build the messages of an intent. A field
-may stand at the top level or inside `data`.
+`parse(message)` gives `(event, fields)`; the other functions build the messages of an intent, None
+where the protocol has no word for it. A field may stand at the top level or inside `data`.
 """
 
 from parley.protocol import events
 
 NAME = "ai-session"
 VERSION = "ai-session-ws/1"
-GREETS = True  # the cloud may begin with a greeting, then the window opens
+PAIRS = False  # the address is a setting
+TOOLS = False  # no server asks the device to do anything
+FRAMED = False  # binary frames are bare samples of any number
+TURN_OPENS_GATE = True  # after a finished turn, sound may follow `turn_new` at once
 
 _MEDIA = {"format": "pcm_s16le", "sample_rate": 16000, "channels": 1, "bits_per_sample": 16}
 
@@ -20,6 +23,11 @@ _TYPES = {
     "session_close": (events.CLOSED, ("session_id", "reason")),
     "error": (events.ERROR, ("session_id", "code", "scope", "message")),
 }
+
+
+def mode(settings):
+    """Return the listen mode: there is one."""
+    return events.Mode("", events.BY_VOICE, True)
 
 
 def headers(settings):
@@ -47,10 +55,12 @@ def _acknowledged(message, data):
     fields = {
         "session_id": _text(message, data, "session_id"),
         "reason": _text(message, data, "reason"),
+        "rate": _MEDIA["sample_rate"],
     }
     if _field(message, data, "accepted") is not True:
         return events.REFUSED, fields
     if not fields["session_id"]:
+        fields["reason"] = "session_id"
         return events.BROKEN, fields
     for name in ("input_audio", "output_audio"):
         media = _field(message, data, name)
@@ -93,8 +103,28 @@ def start(settings):
     return message
 
 
-def wake(session_id, warmup):
-    return {"type": "wake_start", "session_id": session_id, "cold_start_warmup": warmup}
+def wake(session_id, settings):
+    return {
+        "type": "wake_start",
+        "session_id": session_id,
+        "cold_start_warmup": settings.cold_start_warmup,
+    }
+
+
+def listen(session_id, mode):
+    return None  # the cloud hears that the window is open
+
+
+def stop_listening(session_id):
+    return None
+
+
+def text(session_id, string):
+    return None
+
+
+def tool(session_id, payload):
+    return None
 
 
 def interrupt(session_id, turn_id):

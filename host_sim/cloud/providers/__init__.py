@@ -45,4 +45,6 @@ def build_tts(choice):
         from .espeak import EspeakTts
 
         return EspeakTts()
-    raise ConfigError(f"TTS {choice!r} is not known; choose tone or espeak")
+    if choice == "none":
+        return None
+    raise ConfigError(f"TTS {choice!r} is not known; choose tone, espeak or none")

@@ -8,6 +8,7 @@ import zlib
 from datetime import datetime
 from difflib import SequenceMatcher
 
+from . import skills
 from .numerals import SOUNDS_LIKE, in_words, number_at, number_before
 
 _OPERATORS = {
@@ -80,9 +81,22 @@ class RulesAgent:
         """Yield the greeting after a wake."""
         yield "Hello. What can I do for you?"
 
+    async def respond(self, text, tools, results):
+        """Yield an answer, or the ToolCall that must come before it (see `base.ToolAgent`)."""
+        if results:
+            yield skills.conclude(results[-1])
+            return
+        words = _words(text)
+        wish = skills.begin(words, _goodbye(words) is not None, tools)
+        if wish is not None:
+            yield wish
+            return
+        async for piece in self.reply(text):
+            yield piece
+
     async def reply(self, text):
         """Yield an answer of one to three sentences."""
-        words = re.findall(r"[a-z]+|\d+|[-+*/]", text.lower().replace("'", ""))
+        words = _words(text)
         for rule in (_sum, _move, self._time, _joke, _goodbye, _small_talk):
             answer = rule(words)
             if answer is not None:
@@ -105,6 +119,10 @@ class RulesAgent:
             now = self._now()
             return f"Today is {now:%A}, {now:%B} {in_words(now.day)}."
         return None
+
+
+def _words(text):
+    return re.findall(r"[a-z]+|\d+|[-+*/]", text.lower().replace("'", ""))
 
 
 def _sum(words):

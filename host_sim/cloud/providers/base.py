@@ -7,11 +7,29 @@ import asyncio
 import threading
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Protocol
 
 
 class ProviderBusy(Exception):
     """More work is waiting than the provider takes; the same request may succeed later."""
+
+
+@dataclass(frozen=True)
+class ToolCall:
+    """An agent's wish: `arguments` is a dict."""
+
+    name: str
+    arguments: dict
+
+
+@dataclass(frozen=True)
+class ToolResult:
+    """What a tool call came to; `text` says why when `is_error`."""
+
+    call: ToolCall
+    text: str
+    is_error: bool
 
 
 class Asr(Protocol):
@@ -30,6 +48,18 @@ class Agent(Protocol):
     def reply(self, text: str) -> AsyncIterator[str]: ...
 
     def greeting(self) -> AsyncIterator[str]: ...
+
+
+class ToolAgent(Agent, Protocol):
+    """An agent that may also call tools.
+
+    `respond` yields pieces of text and ToolCalls. If it called any, it is asked again with the
+    results of all calls so far; `tools` are the names that can be called.
+    """
+
+    def respond(
+        self, text: str, tools: set[str], results: list[ToolResult]
+    ) -> AsyncIterator[str | ToolCall]: ...
 
 
 class Tts(Protocol):

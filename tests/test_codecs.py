@@ -1,0 +1,187 @@
+"""The codec drivers against chips that understand their registers, on a simulated I2C bus."""
+
+import pytest
+from interpreters import RUNTIMES
+from onchip import run_on_chip
+
+both = pytest.mark.parametrize("runtime", RUNTIMES)
+
+BUS = """
+import machine, i2c
+from es8311 import ES8311
+from es7210 import ES7210
+speaker, microphones = i2c.ES8311(), i2c.ES7210()
+world.i2c_devices.update({0x18: speaker, 0x40: microphones})
+bus = machine.I2C(0, scl=machine.Pin(18), sda=machine.Pin(8))
+def refused(action):
+    try:
+        action()
+        return None
+    except (OSError, ValueError) as error:
+        return type(error).__name__ + " " + str(error)
+"""
+
+
+def on_bus(runtime, script):
+    return run_on_chip(runtime, BUS + script)
+
+
+@both
+def test_es8311_runs_in_both_directions(runtime):
+    before, after, stopped = on_bus(
+        runtime,
+        """
+codec = ES8311(bus)
+def state():
+    return [speaker.speaks(), speaker.hears()]
+show(state())
+codec.start(16000, master_clock=4096000)
+show([state(), speaker.bits(), speaker.decibels(), speaker.gain()])
+codec.stop()
+show(state())
+""",
+    )
+    assert before == [False, False]
+    assert after == [[True, True], [16, 16], 0, 30]
+    assert stopped == [False, False]
+
+
+CLOCKS = [
+    (16000, 4096000, 0),
+    (16000, 12288000, 0),
+    (16000, 0, 64 * 16000),
+    (16000, 0, 32 * 16000),
+    (24000, 6144000, 0),
+    (24000, 0, 64 * 24000),
+    (48000, 12288000, 0),
+]
+
+
+@both
+def test_es8311_gets_256_clocks_a_sample_from_whatever_the_board_has(runtime):
+    counts = on_bus(
+        runtime,
+        f"""
+codec = ES8311(bus)
+for rate, master, bit in {CLOCKS}:
+    codec.start(rate, master_clock=master, bit_clock=bit)
+    show(speaker.clocks(master, bit, rate))
+""",
+    )
+    assert counts == [256] * len(CLOCKS)
+
+
+@both
+def test_es8311_volume_mute_and_gain(runtime):
+    levels, mutes, gains = on_bus(
+        runtime,
+        """
+codec = ES8311(bus)
+codec.start(16000, bit_clock=1024000)
+levels = []
+for percent in (100, 99, 50, 1, 0):
+    codec.volume(percent)
+    levels.append(speaker.decibels())
+show(levels)
+mutes = []
+for muted in (True, False):
+    codec.mute(muted)
+    mutes.append(speaker.speaks())
+show(mutes)
+gains = []
+for decibels in (-3, 0, 8, 30, 99):
+    codec.gain(decibels)
+    gains.append(speaker.gain())
+show(gains)
+""",
+    )
+    assert levels == [0, -0.5, -25, -49.5, -95.5]
+    assert mutes == [False, True]
+    assert gains == [0, 0, 6, 30, 30]
+
+
+@both
+def test_es7210_hears_with_two_microphones(runtime):
+    before, after, levels, stopped = on_bus(
+        runtime,
+        """
+converter = ES7210(bus)
+show(microphones.hears())
+converter.start(16000, 4096000)
+show([microphones.hears(), microphones.bits(), microphones.clocks(4096000, 16000)])
+levels = []
+for decibels in (0, 7, 30, 60):
+    converter.gain(decibels)
+    levels.append([microphones.gain(1), microphones.gain(2)])
+show(levels)
+converter.stop()
+show(microphones.hears())
+""",
+    )
+    assert before == []
+    assert after == [[1, 2], 16, 512]
+    assert levels == [[0, 0], [6, 6], [30, 30], [30, 30]]
+    assert stopped == []
+
+
+@both
+def test_es7210_gets_512_clocks_a_sample(runtime):
+    pairs = [(16000, 4096000), (24000, 6144000), (24000, 12288000), (48000, 12288000)]
+    counts = on_bus(
+        runtime,
+        f"""
+converter = ES7210(bus)
+for rate, master in {pairs}:
+    converter.start(rate, master)
+    show(microphones.clocks(master, rate))
+""",
+    )
+    assert counts == [512] * len(pairs)
+
+
+@both
+def test_a_clock_that_does_not_fit_is_refused_before_anything_is_written(runtime):
+    told, other, untouched = on_bus(
+        runtime,
+        """
+codec, converter = ES8311(bus), ES7210(bus)
+show(refused(lambda: codec.start(16000, master_clock=5000000)))
+show(refused(lambda: converter.start(44100, 4096000)))
+show([speaker.speaks(), microphones.hears()])
+""",
+    )
+    assert told == "ValueError 5000000 Hz is no clock for 16000 samples/s"
+    assert other == "ValueError 4096000 Hz is no clock for 44100 samples/s"
+    assert untouched == [False, []]
+
+
+@both
+def test_a_missing_chip_and_another_one_are_named(runtime):
+    swapped, absent = on_bus(
+        runtime,
+        """
+world.i2c_devices[0x18] = microphones
+show(refused(lambda: ES8311(bus)))
+del world.i2c_devices[0x40]
+show(refused(lambda: ES7210(bus)))
+""",
+    )
+    assert swapped.startswith("OSError") and "no ES8311" in swapped
+    assert absent.startswith("OSError")
+
+
+@both
+def test_a_chip_that_was_left_in_any_state_starts_anew(runtime):
+    (seen,) = on_bus(
+        runtime,
+        """
+codec, converter = ES8311(bus), ES7210(bus)
+for register in range(0xF0):
+    bus.writeto_mem(0x18, register, b"\\xff")
+    bus.writeto_mem(0x40, register, b"\\xff")
+codec.start(16000, bit_clock=1024000)
+converter.start(16000, 4096000)
+show([speaker.speaks(), speaker.hears(), microphones.hears(), speaker.clocks(0, 1024000, 16000)])
+""",
+    )
+    assert seen == [True, True, [1, 2], 256]
