@@ -1,8 +1,8 @@
 """Viper modules in plain bytecode, for interpreters with 64-bit registers.
 
-There viper's `ptr32` loads without sign and products do not wrap at 32 bits, so a module that counts
-on 32 bits must not be compiled to machine code. `convert` takes viper's decorators away; what is
-left is ordinary Python as long as pointers are only parameters (then they are the arrays
+There viper's `ptr32` loads without sign and products do not wrap at 32 bits, so a module that
+counts on 32 bits must not be compiled to machine code. `convert` takes viper's decorators away;
+what is left is ordinary Python as long as pointers are only parameters (then they are the arrays
 themselves) and every wrapped value goes through `uint` or into an int32 array.
 """
 

@@ -1,7 +1,7 @@
 """The CELT layer of a decoder (RFC 6716 section 4.3): frames of 2.5 to 20 ms, mixed to mono.
 
-`Celt.frame` decodes a frame into words of 16-bit samples at 48 kHz / step. The symbols' side is one
-array of int32 words that the modules named `celt_*` share:
+`Celt.frame` decodes a frame into words of 16-bit samples at 48 kHz / step. The symbols' side is
+one array of int32 words that the modules named `celt_*` share:
 
 0 frame size (2.5 ms times 2^it), 1 first band, 2 band after the last, 3 channels, 4 transient,
 5 spread, 6 first intensity band, 7 dual stereo, 8 seed of the noise, 9 balance of bits, 10 bands

@@ -130,10 +130,7 @@ def theta(
     if stereo and n == 2:
         parts -= 1
     steps = bits + parts * offset
-    if steps < 0:
-        steps = 0 - (0 - steps) // parts
-    else:
-        steps = steps // parts
+    steps = 0 - (0 - steps) // parts if steps < 0 else steps // parts
     if steps > bits - cap - 32:
         steps = bits - cap - 32
     if steps > 64:
@@ -180,10 +177,8 @@ def theta(
         else:
             total = (half + 1) * (half + 1)
             at = int(decode(rc, total))
-            if at < half * (half + 1) >> 1:
-                value = 8 * at + 1
-            else:
-                value = 8 * (total - at - 1) + 1
+            value = at if at < half * (half + 1) >> 1 else total - at - 1
+            value = 8 * value + 1
             root = 0
             bit = 256
             while bit:
@@ -685,7 +680,10 @@ def band(
     gain: int,
     fill: int,
 ) -> int:
-    """Decode one channel of a band; `low` and `out` are what is folded and where it is kept, or -1."""
+    """Decode one channel of a band.
+
+    `low` is what may be folded, `out` where the band is kept for folding; -1 for neither.
+    """
     blocks = 1
     if c[_TRANSIENT]:
         blocks = 1 << c[_LM]
@@ -927,10 +925,7 @@ def shapes(c: ptr32, rc: ptr32, data: ptr8, tables: ptr8, u: ptr32):
             parts = coded - index
             if parts > 3:
                 parts = 3
-            if balance < 0:
-                bits = 0 - (0 - balance) // parts
-            else:
-                bits = balance // parts
+            bits = 0 - (0 - balance) // parts if balance < 0 else balance // parts
             bits += c[_PULSES + index]
             if bits > left + 1:
                 bits = left + 1

@@ -4,8 +4,8 @@ State `c` as in `celt`; `m` is the signal side at the output rate, 48 kHz / step
 
 0 step, 1 samples of the frame, 2 of the overlap, 3 of the history, 4 de-emphasis, 5-10 post-filter
 before (lag, gain, tapset) and now, 12 points of the largest FFT, 13 where its work lies, 14 where
-the history lies, 11 lag and 15 decay of concealment; 24-31, 32-39, 40-47 post-filter's taps before, now and next, 48-50
-their lags, 51-53 whether they do something; 64 overlap, 128 coefficients.
+the history lies, 11 lag and 15 decay of concealment; 24-31, 32-39, 40-47 post-filter's taps
+before, now and next, 48-50 their lags, 51-53 their gains; 64 overlap, 128 coefficients.
 
 Signals are in 1/256 of a 16-bit step. Coefficients together stay below 2^30, so that no stage of
 the FFT overflows.
@@ -383,17 +383,11 @@ def emphasise(m: ptr32, rates: ptr16, out: ptr32, at: int, count: int, place: in
     while at < end:
         y = m[at]
         if step > 1:
-            y = (y >> 13) * f0 + ((y & 0x1FFF) * f0 >> 13)
-            v = m[at - 1]
-            y = (v >> 13) * f1 + ((v & 0x1FFF) * f1 >> 13) + y
+            # one tap is large; the others need fewer bits
             v = m[at - 2]
-            y = (v >> 13) * f2 + ((v & 0x1FFF) * f2 >> 13) + y
-            v = m[at - 3]
-            y = (v >> 13) * f3 + ((v & 0x1FFF) * f3 >> 13) + y
-            v = m[at - 4]
-            y = (v >> 13) * f4 + ((v & 0x1FFF) * f4 >> 13) + y
-            v = m[at - 5]
-            y = (v >> 13) * f5 + ((v & 0x1FFF) * f5 >> 13) + y
+            y = ((y >> 8) * f0 >> 5) + (v >> 13) * f2 + ((v & 0x1FFF) * f2 >> 13)
+            y = ((m[at - 1] >> 8) * f1 >> 5) + ((m[at - 3] >> 8) * f3 >> 5) + y
+            y = ((m[at - 4] >> 8) * f4 >> 5) + ((m[at - 5] >> 8) * f5 >> 5) + y
         last = (last >> 15) * pole + ((last & 0x7FFF) * pole >> 15) + y
         y = (last + 128) >> 8
         if add:

@@ -266,11 +266,15 @@ class Decoder:
             else:
                 end = end_band(toc)
                 celt.frame(rc, data, pcm, 0, lm, celt_start, end, channels, kind != CELT)
-        elif before == HYBRID and self._celt and self._step < 3:
-            if not (extra and to_silk and self._redundant):
-                start(self._rc_extra, _SILENT, 2)
-                end = end_band(toc)
-                self._celt.frame(self._rc_extra, _SILENT, pcm, 0, 0, 0, end, channels, True)
+        elif (
+            before == HYBRID
+            and self._celt
+            and self._step < 3
+            and not (extra and to_silk and self._redundant)
+        ):
+            start(self._rc_extra, _SILENT, 2)
+            end = end_band(toc)
+            self._celt.frame(self._rc_extra, _SILENT, pcm, 0, 0, 0, end, channels, True)
         final = rc[0] + 1
         celt = self._celt
         if extra and not to_silk:

@@ -110,14 +110,27 @@ def bit_logp(rc: ptr32, data: ptr8, logp: int) -> int:
     span = rc[_RANGE]
     value = rc[_VALUE]
     unit = ((span >> 1) + (span & 1)) >> (logp - 1)
+    bit = 0
     if value >= unit:
-        rc[_VALUE] = value - unit
-        rc[_RANGE] = span - unit
-        bit = 0
+        value -= unit
+        span -= unit
     else:
-        rc[_RANGE] = unit - 1
+        span = unit - 1
         bit = 1
-    renormalise(rc, data)
+    front = rc[_FRONT]
+    last = rc[_LAST]
+    while (span >> 23) == 0:
+        byte = 0
+        if front < rc[_SIZE]:
+            byte = data[front]
+        front += 1
+        span = (span << 8) | 255
+        value = (value << 8) | ((((last << 8) | byte) >> 1 & 255) ^ 255)
+        last = byte
+    rc[_RANGE] = span
+    rc[_VALUE] = value
+    rc[_FRONT] = front
+    rc[_LAST] = last
     return bit
 
 
@@ -223,12 +236,22 @@ def update(rc: ptr32, data: ptr8, low: int, high: int, total: int):
     """Take the symbol from `low` up to `high` of `total`."""
     unit = rc[_UNIT]
     below = unit * (total - high)
-    rc[_VALUE] -= below
-    if low > 0:
-        rc[_RANGE] = unit * (high - low) - 1
-    else:
-        rc[_RANGE] -= below
-    renormalise(rc, data)
+    value = rc[_VALUE] - below
+    span = unit * (high - low) - 1 if low > 0 else rc[_RANGE] - below
+    front = rc[_FRONT]
+    last = rc[_LAST]
+    while (span >> 23) == 0:
+        byte = 0
+        if front < rc[_SIZE]:
+            byte = data[front]
+        front += 1
+        span = (span << 8) | 255
+        value = (value << 8) | ((((last << 8) | byte) >> 1 & 255) ^ 255)
+        last = byte
+    rc[_RANGE] = span
+    rc[_VALUE] = value
+    rc[_FRONT] = front
+    rc[_LAST] = last
 
 
 @micropython.viper

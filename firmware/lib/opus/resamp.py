@@ -1,7 +1,8 @@
 """From SILK's rate to the output rate (RFC 6716 section 4.2.9).
 
-Two chains of allpasses double the rate, as libopus does it (the RFC leaves the filter free); a short
-filter with as many phases as needed follows. Where both rates are the same, samples only wait.
+Two chains of allpasses double the rate, as libopus does it (the RFC leaves the filter free); a
+short filter with as many phases as needed follows. Where both rates are the same, samples only
+wait.
 """
 
 from array import array
@@ -32,7 +33,7 @@ class Resampler:
         if khz != self._khz:
             self._khz = khz
             self._shape = RESAMPLERS[khz, self._step]
-            self._taps = array("H", self._shape[4])
+            self._taps = array("i", list(array("h", self._shape[4])))
             for index in range(_NOW):
                 work[index] = 0
         length, phases, inputs, waits, _ = self._shape
@@ -120,7 +121,7 @@ def double(work: ptr32, source: ptr32, at: int, count: int):
 @micropython.viper
 def filter_phases(
     work: ptr32,
-    taps: ptr16,
+    taps: ptr32,
     out: ptr32,
     place: int,
     made: int,
@@ -139,10 +140,12 @@ def filter_phases(
         q = p
         total = 8192
         while t < last:
-            total += work[q] * ((taps[t] ^ 0x8000) - 0x8000)
-            total += work[q - 1] * ((taps[t + 1] ^ 0x8000) - 0x8000)
-            q -= 2
-            t += 2
+            total = work[q] * taps[t] + work[q - 1] * taps[t + 1] + total
+            total = work[q - 2] * taps[t + 2] + work[q - 3] * taps[t + 3] + total
+            total = work[q - 4] * taps[t + 4] + work[q - 5] * taps[t + 5] + total
+            total = work[q - 6] * taps[t + 6] + work[q - 7] * taps[t + 7] + total
+            q -= 8
+            t += 8
         out[place] = total >> 14
         place += 1
         phase += inputs

@@ -161,10 +161,8 @@ class Silk:
             stereo_weights(rc, data, TABLES)
             if not (spares if spare else self._active)[3 + index]:
                 middle_only = icdf(rc, data, TABLES, _MIDDLE_ONLY) != 0
-        if index == 0 or (spare and not spares[index - 1]):
-            coding = _ALONE
-        else:
-            coding = _CONDITIONAL
+        follows = index > 0 and not (spare and not spares[index - 1])
+        coding = _CONDITIONAL if follows else _ALONE
         active = spare or self._active[index]
         indices(s, rc, data, TABLES, active, coding, 0)
         pulses(s, rc, data, TABLES)

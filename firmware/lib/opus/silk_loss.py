@@ -97,10 +97,8 @@ def root(x: int) -> int:
     while bits < 31 and (x >> bits) != 0:
         bits += 1
     zeros = 32 - bits
-    if zeros <= 24:
-        part = (x >> (24 - zeros)) & 127
-    else:
-        part = (x << (zeros - 24)) & 127
+    part = x >> (24 - zeros) if zeros <= 24 else x << (zeros - 24)
+    part &= 127
     y = 32768 if zeros & 1 else 46214
     y >>= zeros >> 1
     return y + (y * (213 * part >> 3) >> 13)
@@ -203,10 +201,9 @@ def conceal(s: ptr32):
         s[_ACTIVE + index] = s[_PLC_LPC + index]
         index += 1
     harmonic = 31130 if lost else 32440
+    fade = 29491 if lost else 32440
     if s[_LAST_TYPE] == 2:
         fade = 26214 if lost else 31130
-    else:
-        fade = 29491 if lost else 32440
     noise = s[_PLC_NOISE]
     if lost == 0:
         noise = 16384

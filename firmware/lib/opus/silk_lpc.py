@@ -80,7 +80,10 @@ def product(s: ptr32, a: int, b: int) -> int:
 
 @micropython.viper
 def rounded(s: ptr32, a: int, b: int, shift: int) -> int:
-    """Return a * b / 2^shift rounded (shift 17 to 31); word 62 of `s` counts results over 32 bits."""
+    """Return a * b / 2^shift rounded, shift 17 to 31.
+
+    Word 62 of `s` counts results over 32 bits.
+    """
     high = int(product(s, a, b))
     low = s[_LOW]
     limit = high >> (shift - 1)
@@ -181,10 +184,7 @@ def frequencies(s: ptr32, tables: ptr8):
         residual = (residual * step >> 16) + predicted
         weight = tables[weights + index * 2] | (tables[weights + index * 2 + 1] << 8)
         value = residual << 14
-        if value < 0:
-            value = 0 - (0 - value) // weight
-        else:
-            value = value // weight
+        value = 0 - (0 - value) // weight if value < 0 else value // weight
         value += tables[codebook + index] << 7
         if value < 0:
             value = 0

@@ -1,4 +1,4 @@
-"""The numbers of RFC 6716 section 4.2.7 in one string of bytes, for `silk_side`, `silk_lpc`, `silk_core`.
+"""The numbers of RFC 6716 section 4.2.7 in one string of bytes, for the modules named `silk_*`.
 
 Each table is named with its offset. Inverse cumulative distributions end with 0; tables of 16 bits
 start at an even offset, low byte first.
