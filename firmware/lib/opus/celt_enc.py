@@ -20,8 +20,9 @@ from micropython import const
 
 from opus.celt import vector_counts
 from opus.celt_enc_bands import shapes
-from opus.celt_enc_side import boosts, coarse, fine, finest, flags, weigh
+from opus.celt_enc_side import boosts, coarse, fine, finest, flags
 from opus.celt_enc_signal import attack, emphasise, measure, transform
+from opus.celt_enc_weigh import weigh
 from opus.celt_rates import QUARTER, WINDOWS
 from opus.celt_side import allocate
 from opus.celt_tables import TABLES
