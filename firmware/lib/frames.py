@@ -126,6 +126,12 @@ def mask(buffer, start: int, length: int):
     index = start >> 2
     key = words[index - 1]
     end = index + (length >> 2)
+    while index + 3 < end:  # four at a time: else the loop costs more than the work
+        words[index] ^= key
+        words[index + 1] ^= key
+        words[index + 2] ^= key
+        words[index + 3] ^= key
+        index += 4
     while index < end:
         words[index] ^= key
         index += 1
@@ -158,9 +164,11 @@ class OutgoingFrame:
         if self._next_key == _POOL:
             self._keys = os.urandom(_POOL)
             self._next_key = 0
-        for index in range(4):
-            buffer[_KEY + index] = self._keys[self._next_key + index]
-        self._next_key += 4
+        key = self._next_key
+        for index in range(_KEY, _ROOM):
+            buffer[index] = self._keys[key]
+            key += 1
+        self._next_key = key
         if total < 126:
             start = _KEY - 2
             buffer[start + 1] = _MASKED | total
