@@ -6,41 +6,10 @@ from interpreters import FIRMWARE
 
 # What MicroPython brings, and what the chip does.
 # what MicroPython brings on the chip
-PLATFORM = frozenset(
-    [
-        "array",
-        "asyncio",
-        "binascii",
-        "collections",
-        "cryptolib",
-        "deflate",
-        "errno",
-        "esp",
-        "esp32",
-        "framebuf",
-        "gc",
-        "hashlib",
-        "io",
-        "json",
-        "machine",
-        "math",
-        "micropython",
-        "neopixel",
-        "network",
-        "ntptime",
-        "os",
-        "random",
-        "requests",
-        "select",
-        "socket",
-        "struct",
-        "sys",
-        "time",
-        "tls",
-        "uctypes",
-        "vfs",
-    ]
-)
+PLATFORM = {"array", "asyncio", "binascii", "collections", "cryptolib", "deflate", "errno", "esp"}
+PLATFORM |= {"esp32", "framebuf", "gc", "hashlib", "io", "json", "machine", "math"}
+PLATFORM |= {"micropython", "neopixel", "network", "ntptime", "os", "random", "requests", "select"}
+PLATFORM |= {"socket", "struct", "sys", "time", "tls", "uctypes", "vfs"}
 PURE = {"collections", "json", "micropython", "struct", "jsontext"}
 # floors within lib/ and parley/; what is not named stands on 0 in lib/ and on 1 in parley/
 LIB = {"waiting": 1, "i2saudio": 2, "pushbutton": 1, "transport": 2, "wsreceiver": 3}

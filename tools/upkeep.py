@@ -125,6 +125,8 @@ def set_values(target: Target, pairs: list[str]) -> None:
 
 def prompt(target: Target) -> int:
     """Hand the terminal to mpremote's prompt."""
+    if not sys.stdin.isatty():
+        raise UsageError("the prompt needs a terminal; for a script: mpremote connect PORT exec")
     command = [sys.executable, "-m", "mpremote", "connect", target.port.device, "repl"]
     return subprocess.call(command)
 

@@ -221,6 +221,8 @@ class App:
     def close(self):
         """Let go of socket, audio and LED at once, for when the tasks can do nothing any more."""
         self.link.abort()
+        if self._portal:
+            self._portal.close()
         self._input.deinit()
         self._output.deinit()
         self._led[0] = (0, 0, 0)
