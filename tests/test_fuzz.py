@@ -13,8 +13,8 @@ import pytest
 import wsworker
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from interpreters import ROOT, Worker
 from interpreters import RUNTIMES as INTERPRETERS
-from interpreters import Worker
 from peer import Peer, frame
 from scripted import AGAIN, QUIT, RUNTIMES, WAKE, converse, normal, tone
 from test_device_xiaozhi import answer, hello
@@ -265,14 +265,14 @@ def test_any_file_of_the_pairing_is_used_or_begun_anew(device, tmp_path, content
 # binary frames
 
 _PACKETS = """
-from parley import audio_frames, settings as settings_module
+from parley import packets, settings as settings_module
 import pcmring
 
 def packets(version, rate, frames, heard):
     # returns [bad frames, texts, bytes that wait to be played]
     ring = pcmring.Ring(32768)
     chosen = settings_module.Settings({"version": version, "codec": "pcm"})
-    sink = audio_frames.PacketSink(ring, 16000, chosen)
+    sink = packets.PacketSink(ring, 16000, chosen)
     texts = []
     sink.on_text = texts.append
     sink.configure(rate)
@@ -443,3 +443,41 @@ def test_nearly_right_messages_in_every_state(runtime, dialect):
     run.check_clean()
     assert run.events("error", code="part_failed") == []
     assert run.events("drained")
+
+
+# the set-up page
+
+_REQUESTS = """
+from parley.portal import http
+
+def understood(head):
+    # returns the status with which a request's head is refused, 0 when it can be used
+    try:
+        request = http.Request(bytes(head))
+        return 0 if 0 <= request.length() <= 6144 else -1
+    except http.Refused as refused:
+        return refused.args[0]
+"""
+REQUEST = b"POST /save?lang=en HTTP/1.1\r\nHost: 192.168.4.1\r\nContent-Length: 20\r\nAccept: a"
+
+
+@pytest.fixture(scope="module", params=INTERPRETERS)
+def page(request):
+    port = "cpython" if request.param == "cpython" else "unix"
+    path = [ROOT / "host_sim" / "hw", ROOT / "host_sim" / port]
+    worker = Worker(request.param, "import runtime\nruntime.install(1)\n" + _REQUESTS, path=path)
+    yield worker
+    worker.close()
+
+
+@few
+@given(data=st.data())
+def test_any_request_is_read_or_refused_with_a_status(page, data):
+    head = spoil(data.draw, REQUEST)
+    assert page.call("understood", head) in (0, 400, 405, 411, 413, 431, 501, 505)
+
+
+@pytest.mark.parametrize("length", ["²", "٣", "+5", "5 5", "0x5", "", "-0", "1_0", "9" * 400])
+def test_a_length_that_is_no_number_is_refused(page, length):
+    head = REQUEST.replace(b"20", length.encode())
+    assert page.call("understood", head) == 400

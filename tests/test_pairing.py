@@ -394,6 +394,17 @@ def test_https_with_a_certificate_that_convinces(worker, authority):
         assert worker.call("ask", url, authority.cert_pem.bytes())[0]["token"] == "secret-token"
 
 
+def test_an_address_without_tls_is_no_answer_to_a_question_over_tls(worker, authority):
+    for address in ("ws://voice.example/", "WS://voice.example/"):
+        plain = {"websocket": {"url": address, "token": "secret-token"}}
+        with serve(answer(plain), tls=serving(authority)) as server:
+            url = f"https://localhost:{server.port}/"
+            told, _ = worker.call("ask", url, authority.cert_pem.bytes())
+        assert told == "gives a ws:// address to a question over https://"
+    with serve(answer(plain)) as server:
+        assert ask(worker, server)[0]["url"] == "WS://voice.example/"
+
+
 def test_https_with_another_certificate_sends_nothing(worker, authority):
     with serve(answer(FULL), tls=serving(trustme.CA())) as server:
         url = f"https://localhost:{server.port}/"

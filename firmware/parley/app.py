@@ -8,7 +8,6 @@ import gc
 
 import machine
 import neopixel
-import network
 import trust
 from i2saudio import Input, Output
 from micropython import const
@@ -16,17 +15,13 @@ from pcmring import Ring
 from pushbutton import DOUBLE, VERY_LONG, Button, Buttons
 from waiting import Waiter
 
-from parley import codec, errors, log, states, trace, ui
-from parley.audio_frames import PacketSink, PacketSource, SampleSink, SampleSource
-from parley.clock import Clock
+from parley import errors, log, states, trace, ui
 from parley.player import Player
-from parley.protocol import ai_session, events, xiaozhi
+from parley.protocol import events
 from parley.session import Session
 from parley.speech import Speech
 from parley.websocket_task import WebSocketTask
-from parley.wifi import Wifi
 
-_DIALECTS = {"ai-session": ai_session, "xiaozhi": xiaozhi}
 _RATE = const(16000)
 _MIC_BLOCK = const(320)  # samples, 20 ms: what the voice detector is tuned for
 _MIC_BLOCK_MS = const(20)
@@ -54,12 +49,16 @@ class App:
         self._stopping = Waiter()
         self._contexts = {}  # TLS, by pin
         self._line = None
-        self._clock = Clock(settings, machine.RTC())
-        station = network.WLAN(network.WLAN.IF_STA)
-        self._wifi = Wifi(station, settings, self._show, self._came_online)
+        # the largest blocks first, while memory is whole
+        gc.collect()
+        uplink = Ring(_UPLINK, _UPLINK_FRAME)
+        downlink = Ring(_DOWNLINK)
+        self.rings = {"uplink": uplink, "downlink": downlink}
+        # neither is made, nor takes memory, before it is needed
+        self._clock = None
+        self._wifi = None
         self._portal = None
-        dialect = _DIALECTS[settings.protocol]
-        settings.codec = codec.offer(settings.codec)
+        dialect = _dialect(settings.protocol)
         if not settings.device_id:
             settings.device_id = ":".join(["%02x" % byte for byte in machine.unique_id()])
         # I2S first, while DMA memory is whole; made once
@@ -92,9 +91,6 @@ class App:
         self._output = Output(speaker, _BLOCK * 2, _BLOCK_MS, dma_bytes)
         self._led = neopixel.NeoPixel(machine.Pin(board["led"], machine.Pin.OUT), 1)
 
-        uplink = Ring(_UPLINK, _UPLINK_FRAME)
-        downlink = Ring(_DOWNLINK)
-        self.rings = {"uplink": uplink, "downlink": downlink}
         sink = (self._packets if dialect.FRAMED else self._samples)(uplink, downlink)
         self.player = Player(
             self._output, downlink, _RATE, settings.prebuffer_ms, self._drained, self.link.room
@@ -134,12 +130,18 @@ class App:
 
     def _samples(self, uplink, downlink):
         """The link of a dialect with bare samples; return its sink."""
+        from parley.samples import SampleSink, SampleSource
+
         self.link = WebSocketTask(SampleSource(uplink), self._settings)
         return SampleSink(downlink, _RATE)
 
     def _packets(self, uplink, downlink):
         """The link of a dialect with packets of a codec; return its sink."""
+        from parley import codec
+        from parley.packets import PacketSink, PacketSource
+
         settings = self._settings
+        settings.codec = codec.offer(settings.codec)
         sink = PacketSink(downlink, _RATE, settings)
         sink.on_text = self._received
         self.link = WebSocketTask(PacketSource(uplink, settings), settings)
@@ -242,16 +244,25 @@ class App:
         """Without a network in the settings the radio is left as it is: others may use it."""
         while not self._settings.networks:
             await asyncio.sleep_ms(_LOOK_MS)
+        import network
+
+        from parley.wifi import Wifi
+
+        station = network.WLAN(network.WLAN.IF_STA)
+        self._wifi = Wifi(station, self._settings, self._show, self._came_online)
         await self._wifi.run()
 
     async def _set_up(self):
         """The set-up page, until it has stored something or is closed."""
+        import network
+
         from parley.portal import Portal  # large, and needed once in a board's life
 
         name = machine.unique_id()[-2:].hex()
         point = network.WLAN(network.WLAN.IF_AP)
         station = network.WLAN(network.WLAN.IF_STA)
-        self._wifi.pause()
+        if self._wifi:
+            self._wifi.pause()
         self._portal = Portal(self._settings, self._path, station, point, name, self._show)
         try:
             if await self._portal.run():
@@ -259,11 +270,19 @@ class App:
         except OSError as error:
             self._report("set-up", error)
         self._portal = None
-        self._wifi.resume()
+        if self._wifi:
+            self._wifi.resume()
         self._show()
 
     def _came_online(self):
-        asyncio.create_task(self._clock.before())  # the first secure connection need not wait
+        asyncio.create_task(self._the_clock().before())  # no secure connection need wait for it
+
+    def _the_clock(self):
+        if self._clock is None:
+            from parley.clock import Clock
+
+            self._clock = Clock(self._settings, machine.RTC())
+        return self._clock
 
     @staticmethod
     def _button(number):
@@ -296,7 +315,7 @@ class App:
     def _connect(self):
         """Open the link; return `(code, detail)` when that can't even begin."""
         settings = self._settings
-        if settings.networks and not self._wifi.online:
+        if self._wifi and not self._wifi.online:
             self._wifi.hurry()
             return errors.NETWORK, self._wifi.notice
         problem = self._admission.check() if self._admission else None
@@ -311,7 +330,7 @@ class App:
             context = self._trust(settings.url)
         except (OSError, ValueError) as error:
             return errors.UNTRUSTED, "%s: %s" % (settings.ca_file, error)
-        self.link.open(settings.url, headers, context, self._clock if context else None)
+        self.link.open(settings.url, headers, context, self._the_clock() if context else None)
         return None
 
     def _trust(self, url):
@@ -359,9 +378,12 @@ class App:
         self.session.drained()
 
     def _show(self):
-        self._wifi.talking(self.session.phase != states.OFF)
+        notice = ""
+        if self._wifi:
+            self._wifi.talking(self.session.phase != states.OFF)
+            notice = self._wifi.notice
         portal = self._portal
-        line = portal.line if portal else ui.line(self.session, self._wifi.notice)
+        line = portal.line if portal else ui.line(self.session, notice)
         if line != self._line:
             self._line = line
             trace.emit("ui", "text", line)
@@ -372,3 +394,14 @@ class App:
         except Exception as error:  # a screen that fails never ends a conversation
             self._report("led", error)
         self._save()
+
+
+def _dialect(name):
+    """The module of the dialect; the other one takes no memory."""
+    if name == "xiaozhi":
+        from parley.protocol import xiaozhi
+
+        return xiaozhi
+    from parley.protocol import ai_session
+
+    return ai_session

@@ -83,8 +83,8 @@ class Settings:
         return problem
 
     def values(self):
-        """Return what was set, as it is stored; what a program only derives is not among it."""
-        return dict(self._stored)
+        """Return what was set and is no default, as it is stored; nothing that is only derived."""
+        return {n: v for n, v in self._stored.items() if v != TABLE[n].default}
 
     def masked(self):
         """Return all settings for a person to see: a secret only says whether it is set."""

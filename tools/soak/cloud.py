@@ -132,7 +132,8 @@ class _Line:
                 self._news.clear()
                 whole = self._cloud.is_word(self.audio[self._answered :])
                 try:
-                    await asyncio.wait_for(self._news.wait(), _SILENT_S if whole else _ENDED_S)
+                    async with asyncio.timeout(_SILENT_S if whole else _ENDED_S):
+                        await self._news.wait()
                 except TimeoutError:
                     break
             fresh = len(self.audio) - self._answered

@@ -27,8 +27,8 @@ from pcmring import Ring
 from resample import Resampler
 
 from parley import websocket_task
-from parley.audio_frames import SampleSink, SampleSource
 from parley.player import Player
+from parley.samples import SampleSink, SampleSource
 from parley.settings import Settings
 from parley.speech import Speech
 
