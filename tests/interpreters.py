@@ -32,8 +32,9 @@ RUNTIMES = [
     ),
 ]
 
-# What runs in the worker. A line is (name, arguments, whether the first argument is the result), a
-# line back is (True, result) or (False, "what was raised"). Long arguments come by file, because
+# What runs in the worker. A line is (name, arguments, what is wanted: the result, the first
+# argument as it was left, or the result and all buffers as they were left), a line back is
+# (True, what was wanted) or (False, "what was raised"). Long arguments come by file, because
 # MicroPython reads a line byte by byte.
 _SERVE = """
 import sys
@@ -47,11 +48,15 @@ while True:
     line = sys.stdin.readline()
     if not line:
         break
-    name, arguments, in_place = eval(line)
+    name, arguments, wanted = eval(line)
     arguments = [bytearray(a) if isinstance(a, bytes) else a for a in arguments]
     try:
         result = (define if name == "define" else eval(name, names))(*arguments)
-        answer = True, bytes(arguments[0]) if in_place else result
+        if wanted == "first":
+            result = bytes(arguments[0])
+        elif wanted == "all":
+            result = result, [bytes(a) for a in arguments if isinstance(a, bytearray)]
+        answer = True, result
     except Exception as error:
         answer = False, type(error).__name__ + ": " + str(error)
     print(repr(answer))
@@ -152,11 +157,15 @@ class Worker:
 
     def call_in_place(self, name: str, buffer: bytes, *arguments) -> bytes:
         """Return what `name(buffer, *arguments)` left in the buffer."""
-        return self._ask(name, (buffer, *arguments), in_place=True)
+        return self._ask(name, (buffer, *arguments), "first")
 
-    def _ask(self, name, arguments, in_place=False):
+    def call_whole(self, name: str, *arguments) -> tuple:
+        """Return the result, and what was left in each argument of bytes."""
+        return self._ask(name, arguments, "all")
+
+    def _ask(self, name, arguments, wanted="result"):
         spelled = ", ".join(map(self._spell, arguments))
-        self._process.stdin.write(f"({name!r}, [{spelled}], {in_place})\n")
+        self._process.stdin.write(f"({name!r}, [{spelled}], {wanted!r})\n")
         line = self._process.stdout.readline()
         if not line:
             raise Failed(f"{self.runtime} died: {self._process.stderr.read()[-2000:]}")
