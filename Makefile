@@ -10,7 +10,7 @@ TOOL = $(PY) -m tools.flash $(if $(PORT),--port "$(PORT)") $(if $(BOARD),--board
 .DEFAULT_GOAL := help
 
 help: ## print these lines
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
 
 $(VENV)/sim.stamp: requirements/sim.txt requirements/micropython.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -55,6 +55,9 @@ conformance: $(VENV)/dev.stamp ## run the table of RFC 6455 cases on both interp
 soak: $(VENV)/dev.stamp ## hold a thousand conversations with faults; SEED=n RUNTIME=name: one part again
 	@$(PY) -m tools.soak $(if $(SEED),--seed $(SEED)) $(if $(RUNTIME),--runtime $(RUNTIME))
 
+opus-test: $(VENV)/dev.stamp $(SPEECH)/.complete ## prove the Opus codec on the whole set, beside libopus
+	@OPUS_WHOLE=1 $(PY) -m pytest -n 2 tests/test_opus_packet.py tests/test_opus_decoder.py tests/test_opus_encoder.py tests/test_opus_machines.py
+
 vad: $(VENV)/dev.stamp $(SPEECH)/.complete ## measure the voice detector beside webrtcvad
 	@$(PY) -m tools.vad_report
 
@@ -82,4 +85,4 @@ erase: $(VENV)/flash.stamp ## erase the whole flash of the board
 clean: ## remove what was built, and the virtual environment
 	rm -rf build $(VENV)
 
-.PHONY: help sim test check bench board conformance soak vad flash deploy repl logs info set erase clean
+.PHONY: help sim test check bench board conformance soak opus-test vad flash deploy repl logs info set erase clean
