@@ -86,7 +86,12 @@ async def main():
     ended = asyncio.Event()
     device = Device(ended)
     board = config["board"]
-    pins = {"boot": board["boot"], "key": board["key"]}
+    if "display" in board:
+        import oled
+
+        display = board["display"]
+        world.i2c_devices[display["address"]] = oled.SSD1306(display["width"], display["height"])
+    pins = {name: board[name] for name in ("boot", "key") if board[name] is not None}
     tracer.person = person.Person(config["script"], pins, device.say, device.quit)
     limit = Limit(config["timeout"], ended)
     try:

@@ -7,10 +7,10 @@ from onchip import run_on_chip
 both = pytest.mark.parametrize("runtime", RUNTIMES)
 
 BUS = """
-import machine, i2c
+import machine, codec_chips
 from es8311 import ES8311
 from es7210 import ES7210
-speaker, microphones = i2c.ES8311(), i2c.ES7210()
+speaker, microphones = codec_chips.ES8311(), codec_chips.ES7210()
 world.i2c_devices.update({0x18: speaker, 0x40: microphones})
 bus = machine.I2C(0, scl=machine.Pin(18), sda=machine.Pin(8))
 def refused(action):

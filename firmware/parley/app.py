@@ -8,7 +8,6 @@ import gc
 
 import machine
 import neopixel
-import network
 import trust
 from i2saudio import Input, Output
 from micropython import const
@@ -21,10 +20,10 @@ from parley.audio_frames import PacketSink, PacketSource, SampleSink, SampleSour
 from parley.clock import Clock
 from parley.player import Player
 from parley.protocol import ai_session, events, xiaozhi
+from parley.screen import Screen
 from parley.session import Session
 from parley.speech import Speech
 from parley.websocket_task import WebSocketTask
-from parley.wifi import Wifi
 
 _DIALECTS = {"ai-session": ai_session, "xiaozhi": xiaozhi}
 _RATE = const(16000)
@@ -55,8 +54,7 @@ class App:
         self._tls = None
         self._line = None
         self._clock = Clock(settings, machine.RTC())
-        station = network.WLAN(network.WLAN.IF_STA)
-        self._wifi = Wifi(station, settings, self._show, self._came_online)
+        self._wifi = None  # made when there is a network to join
         self._portal = None
         dialect = _DIALECTS[settings.protocol]
         settings.codec = codec.offer(settings.codec)
@@ -92,7 +90,11 @@ class App:
         )
         self._input = Input(microphone, _MIC_BLOCK * 4, _MIC_BLOCK_MS)
         self._output = Output(speaker, _BLOCK * 2, _BLOCK_MS, dma_bytes)
-        self._led = neopixel.NeoPixel(machine.Pin(board["led"], machine.Pin.OUT), 1)
+        self._screen = Screen(board, self._report)
+        self._led = None
+        if board["led"] is not None:
+            pin = machine.Pin(board["led"], machine.Pin.OUT)
+            self._led = neopixel.NeoPixel(pin, board.get("leds", 1))
 
         uplink = Ring(_UPLINK, _UPLINK_FRAME)
         downlink = Ring(_DOWNLINK)
@@ -117,13 +119,11 @@ class App:
         )
         if dialect.TOOLS:
             self._offer_tools(board["name"])
-        self._buttons = Buttons(
-            (
-                Button("boot", self._button(board["boot"]), DOUBLE | VERY_LONG),
-                Button("key", self._button(board["key"])),
-            ),
-            self._gesture,
-        )
+        buttons = [Button("boot", self._button(board["boot"]), DOUBLE | VERY_LONG)]
+        self._has_key = board["key"] is not None
+        if self._has_key:
+            buttons.append(Button("key", self._button(board["key"])))
+        self._buttons = Buttons(buttons, self._gesture)
 
     def _samples(self, uplink, downlink):
         """The link of a dialect with bare samples; return its sink."""
@@ -162,6 +162,7 @@ class App:
             ("session", self.session.run),
             ("buttons", self._buttons.run),
             ("wifi", self._stay_online),
+            ("screen", self._screen.run),
         )
         tasks = [asyncio.create_task(self._keep(name, part)) for name, part in parts]
         try:
@@ -209,16 +210,26 @@ class App:
         """Without a network in the settings the radio is left as it is: others may use it."""
         while not self._settings.networks:
             await asyncio.sleep_ms(_LOOK_MS)
+        if self._wifi is None:
+            import network
+
+            from parley.wifi import Wifi
+
+            station = network.WLAN(network.WLAN.IF_STA)
+            self._wifi = Wifi(station, self._settings, self._show, self._came_online)
         await self._wifi.run()
 
     async def _set_up(self):
         """The set-up page, until it has stored something or is closed."""
+        import network
+
         from parley.portal import Portal  # large, and needed once in a board's life
 
         name = machine.unique_id()[-2:].hex()
         point = network.WLAN(network.WLAN.IF_AP)
         station = network.WLAN(network.WLAN.IF_STA)
-        self._wifi.pause()
+        if self._wifi:
+            self._wifi.pause()
         self._portal = Portal(self._settings, self._path, station, point, name, self._show)
         try:
             if await self._portal.run():
@@ -226,7 +237,8 @@ class App:
         except OSError as error:
             self._report("set-up", error)
         self._portal = None
-        self._wifi.resume()
+        if self._wifi:
+            self._wifi.resume()
         self._show()
 
     def _came_online(self):
@@ -256,15 +268,16 @@ class App:
                 session.press()
             elif gesture == "up":
                 session.release()
-        elif name == "key" and gesture == "click":
+        elif gesture == "click" and (name == "key" or not self._has_key):
             session.interrupt()
 
     def _connect(self):
         """Open the link; return `(code, detail)` when that can't even begin."""
         settings = self._settings
-        if settings.networks and not self._wifi.online:
-            self._wifi.hurry()
-            return errors.NETWORK, self._wifi.notice
+        wifi = self._wifi
+        if wifi and settings.networks and not wifi.online:
+            wifi.hurry()
+            return errors.NETWORK, wifi.notice
         headers = []
         if settings.token:
             token = settings.token
@@ -306,16 +319,19 @@ class App:
         self.session.drained()
 
     def _show(self):
-        self._wifi.talking(self.session.phase != states.OFF)
-        portal = self._portal
-        line = portal.line if portal else ui.line(self.session, self._wifi.notice)
+        portal, wifi = self._portal, self._wifi
+        if wifi:
+            wifi.talking(self.session.phase != states.OFF)
+        line = portal.line if portal else ui.line(self.session, wifi.notice if wifi else "")
         if line != self._line:
             self._line = line
             trace.emit("ui", "text", line)
             log.info("ui:", line)
+            self._screen.show(line)
         try:
-            self._led[0] = ui.SET_UP if portal else ui.colour(self.session)
-            self._led.write()
+            if self._led:
+                self._led.fill(ui.SET_UP if portal else ui.colour(self.session))
+                self._led.write()
         except Exception as error:  # a screen that fails never ends a conversation
             self._report("led", error)
         self._save()
