@@ -344,9 +344,9 @@ def converse(*clouds, script=(WAKE, QUIT), runtime="cpython", **options):
     """Run one device against `clouds`. Options beside those of the command line:
 
     `speech`: PCM by file name, for steps with `say`; `settings`: values by name; `stand_in`: the
-    plan of tests/stand_in.py; `board`: with it, other parts of the board; `window`: of the server's
-    socket; `ssl`: a server's context; `path`: of the address; `actor`: a coroutine function that
-    gets (process, trace) and runs beside the clouds.
+    plan of tests/stand_in.py; `board`: with it, other parts of the board; `window`: of the
+    server's socket; `ssl`: a server's context; `path`: of the address; `actor`: a coroutine
+    function that gets (process, trace) and runs beside the clouds.
     """
     return asyncio.run(_converse(clouds, list(script), runtime, options))
 

@@ -15,7 +15,7 @@ from pcmring import Ring
 from pushbutton import DOUBLE, VERY_LONG, Button, Buttons
 from waiting import Waiter
 
-from parley import codec, errors, log, states, trace, ui
+from parley import codec, codecs, errors, log, states, trace, ui
 from parley.audio_frames import PacketSink, PacketSource, SampleSink, SampleSource
 from parley.clock import Clock
 from parley.player import Player
@@ -63,33 +63,20 @@ class App:
         if not settings.device_id:
             settings.device_id = ":".join(["%02x" % byte for byte in machine.unique_id()])
         # I2S first, while DMA memory is whole; made once
-        mic = board["microphone"]
-        microphone = machine.I2S(
-            mic["i2s"],
-            sck=machine.Pin(mic["sck"]),
-            ws=machine.Pin(mic["ws"]),
-            sd=machine.Pin(mic["sd"]),
-            mode=machine.I2S.RX,
-            bits=32,
-            format=machine.I2S.MONO,
-            rate=_RATE,
-            ibuf=_MIC_DMA,
-        )
-        amplifier = board["speaker"]
-        dma_bytes = settings.speaker_dma_ms // _BLOCK_MS * _BLOCK * 2
-        speaker = machine.I2S(
-            amplifier["i2s"],
-            sck=machine.Pin(amplifier["sck"]),
-            ws=machine.Pin(amplifier["ws"]),
-            sd=machine.Pin(amplifier["sd"]),
-            mode=machine.I2S.TX,
-            bits=16,
-            format=machine.I2S.MONO,
-            rate=_RATE,
-            ibuf=dma_bytes,
-        )
-        self._input = Input(microphone, _MIC_BLOCK * 4, _MIC_BLOCK_MS)
-        self._output = Output(speaker, _BLOCK * 2, _BLOCK_MS, dma_bytes)
+        self._board = board
+        self._codecs = codecs.start(board, _RATE)
+        self._dma_bytes = settings.speaker_dma_ms // _BLOCK_MS * _BLOCK * 2
+        if board["microphone"]["i2s"] != board["speaker"]["i2s"]:
+            microphone, speaker = self._microphone(), self._speaker()
+            self._input = Input(microphone, _MIC_BLOCK * 4, _MIC_BLOCK_MS)
+            self._output = Output(speaker, _BLOCK * 2, _BLOCK_MS, self._dma_bytes)
+        else:
+            import halfduplex
+
+            turns = halfduplex.Turns(self._microphone, self._speaker)
+            self._input = halfduplex.Input(turns, _MIC_BLOCK * 4, _MIC_BLOCK_MS)
+            self._output = halfduplex.Output(turns, _BLOCK * 2, _BLOCK_MS, self._dma_bytes)
+            turns.listening()
         self._screen = Screen(board, self._report)
         self._led = None
         if board["led"] is not None:
@@ -124,6 +111,36 @@ class App:
         if self._has_key:
             buttons.append(Button("key", self._button(board["key"])))
         self._buttons = Buttons(buttons, self._gesture)
+
+    def _microphone(self):
+        mic = self._board["microphone"]
+        codecs.bit_clock(self._codecs, self._board, _RATE, 64)  # RX always clocks 32-bit stereo
+        return machine.I2S(
+            mic["i2s"],
+            sck=machine.Pin(mic["sck"]),
+            ws=machine.Pin(mic["ws"]),
+            sd=machine.Pin(mic["sd"]),
+            mode=machine.I2S.RX,
+            bits=32,
+            format=machine.I2S.MONO,
+            rate=_RATE,
+            ibuf=_MIC_DMA,
+        )
+
+    def _speaker(self):
+        amplifier = self._board["speaker"]
+        codecs.bit_clock(self._codecs, self._board, _RATE, 32)
+        return machine.I2S(
+            amplifier["i2s"],
+            sck=machine.Pin(amplifier["sck"]),
+            ws=machine.Pin(amplifier["ws"]),
+            sd=machine.Pin(amplifier["sd"]),
+            mode=machine.I2S.TX,
+            bits=16,
+            format=machine.I2S.MONO,
+            rate=_RATE,
+            ibuf=self._dma_bytes,
+        )
 
     def _samples(self, uplink, downlink):
         """The link of a dialect with bare samples; return its sink."""

@@ -54,6 +54,13 @@ class Pin:
             chip.schedule(self._handler, self)
 
 
+class PWM:
+    """A pin with a frequency, which is all that anybody here wants of it."""
+
+    def __init__(self, pin, *, freq, duty_u16):
+        world.frequencies[pin.number] = freq
+
+
 class RTC:
     """The calendar clock; setting it moves nothing that the host measures by."""
 
