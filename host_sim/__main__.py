@@ -1,4 +1,4 @@
-"""`python -m host_sim device|cloud|talk|echo`: the simulator's command line."""
+"""`python -m host_sim device|cloud|talk|board|echo`: the simulator's command line."""
 
 import argparse
 import importlib
@@ -11,6 +11,7 @@ COMMANDS = {
     "device": ("host_sim.device", "run the firmware as one device"),
     "cloud": ("host_sim.cloud.cli", "run the test cloud"),
     "talk": ("host_sim.talk", "hold a spoken conversation: cloud, device, picture"),
+    "board": ("host_sim.virtual_board.cli", "run the firmware as a board that is flashed"),
     "echo": ("host_sim.echo", "run only the firmware's WebSocket client, as an echo"),
 }
 
@@ -23,7 +24,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def main(arguments: list[str]) -> int:
-    usage = "python -m host_sim device|cloud|talk|echo [options]"
+    usage = "python -m host_sim device|cloud|talk|board|echo [options]"
     parser = Parser(prog="host_sim", usage=usage, description=__doc__)
     parser.add_argument(
         "command", choices=COMMANDS, help="; ".join(f"{c}: {d}" for c, (_, d) in COMMANDS.items())

@@ -1,9 +1,11 @@
 """`host_sim device`: checks the arguments, configures one device, and runs its interpreter."""
 
 import argparse
+import contextlib
 import json
 import os
 import pathlib
+import signal
 import ssl
 import subprocess
 import sys
@@ -23,6 +25,7 @@ DEFAULT_SCRIPT = [
     {"on": "input_open", "do": "say"},
     {"on": "drained", "do": "quit"},
 ]
+_CLOSE_S = 0.4  # for the device to complete its files after Ctrl-C
 _KILL_AFTER = 10  # seconds beyond the timeout, for an interpreter that hangs
 
 
@@ -41,6 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--speed", default=1, type=int, help="the device's clock runs this much faster")
     add("--heap", default="8M", help="heap of the MicroPython runtime, such as 192K")
     add("--timeout", default=60, type=float, help="give up after this many seconds")
+    add("--files", help="folder that is the device's file system (default: a fresh one)")
     add("--firmware", help="folder of the firmware to run (default: compiled from the sources)")
 
 
@@ -49,7 +53,6 @@ def run(args: argparse.Namespace) -> int:
     config = configuration(args)
     with tempfile.TemporaryDirectory() as scratch:
         path = pathlib.Path(scratch, "device.json")
-        config["settings_file"] = str(pathlib.Path(scratch, "settings.json"))
         path.write_text(json.dumps(config))
         process = start(args, path)
         try:
@@ -57,9 +60,22 @@ def run(args: argparse.Namespace) -> int:
         except subprocess.TimeoutExpired:
             print("the device hangs; it was ended", file=sys.stderr)
             return 3
+        except KeyboardInterrupt:
+            _interrupt(process)
+            raise
         finally:
             process.kill()
             process.wait()
+
+
+def _interrupt(process: subprocess.Popen) -> None:
+    """A terminal has told the device too; whoever told only this process wants both to end."""
+    for signal_first in (False, True):
+        if signal_first:
+            process.send_signal(signal.SIGINT)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(_CLOSE_S)
+            return
 
 
 def start(args: argparse.Namespace, config: pathlib.Path) -> subprocess.Popen:
@@ -91,17 +107,18 @@ def configuration(args: argparse.Namespace) -> dict:
     del board["display"]  # the trace tells what it would show
     return {
         "settings": _settings(args),
-        "script": _script(args),
+        "script": script(args),
         "board": board,
         "speaker": _output_file("--speaker", args.speaker),
         "trace": _output_file("--trace", args.trace),
+        "files": _folder("--files", args.files),
         "speed": args.speed,
         "timeout": args.timeout,
     }
 
 
 def _settings(args: argparse.Namespace) -> dict:
-    table = _firmware_settings()
+    table = firmware_settings()
     values = {}
     for item in args.set:
         name, equals, text = item.partition("=")
@@ -116,12 +133,12 @@ def _settings(args: argparse.Namespace) -> dict:
         problem = table.check(name, values[name])
         if problem:
             raise UsageError(f"--{name}: {problem}")
-    if args.url.startswith("wss://"):
+    if args.url.startswith("wss://") or args.ca:
         values["ca_file"] = _readable("--ca", args.ca or ssl.get_default_verify_paths().cafile)
     return values
 
 
-def _firmware_settings():
+def firmware_settings():
     """The firmware's own table of settings: one truth for the device and its command lines."""
     path = str(interpreter.SOURCE)
     sys.path.insert(0, path)
@@ -132,7 +149,8 @@ def _firmware_settings():
     return settings
 
 
-def _script(args: argparse.Namespace) -> list:
+def script(args: argparse.Namespace) -> list:
+    """Read and check `args.script` and its sounds; UsageError names the step."""
     steps = DEFAULT_SCRIPT
     base = pathlib.Path()
     if args.script:
@@ -159,7 +177,7 @@ def _script(args: argparse.Namespace) -> list:
                 f"{where}: `do` is {step.get('do')!r}, not one of {', '.join(ACTIONS)}"
             )
         after = step.get("after_ms", 0)
-        if not isinstance(after, int) or after < 0:
+        if type(after) is not int or after < 0:
             raise UsageError(f"{where}: `after_ms` is {after!r}, not a number of milliseconds")
         step = {name: step[name] for name in ("on", "do", "after_ms", "text") if name in step} | (
             {"sound": _spoken(where, step, base, microphone)} if step["do"] == "say" else {}
@@ -216,6 +234,16 @@ def _output_file(option: str, path: str | None) -> str | None:
             pass
     except OSError as error:
         raise UsageError(f"{option}: {path} can't be written: {error.strerror}") from None
+    return os.path.abspath(path)
+
+
+def _folder(option: str, path: str | None) -> str | None:
+    if path is None:
+        return None
+    try:
+        os.makedirs(path, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"{option}: {path} can't be made: {error.strerror}") from None
     return os.path.abspath(path)
 
 

@@ -6,6 +6,7 @@ table.
 
 import gc
 import json
+import os
 import sys
 
 import runtime
@@ -21,12 +22,22 @@ import machine  # noqa: E402
 import person  # noqa: E402
 import world  # noqa: E402
 
-from parley import log, trace  # noqa: E402
-from parley import settings as settings_module  # noqa: E402
-from parley.app import App  # noqa: E402
-from parley.settings import Settings  # noqa: E402
+try:
+    from parley import log, trace
+    from parley import settings as settings_module
+    from parley.app import App
+    from parley.settings import Settings
+except Exception as error:  # MicroPython would tell it on standard output
+    sys.print_exception(error, sys.stderr)
+    sys.exit(1)
 
 _RATE = 16000
+_FILES = config["files"] or sys.argv[1] + ".files"  # the device's file system
+_SETTINGS = _FILES + "/settings.json"
+try:  # noqa: SIM105  MicroPython has no contextlib
+    os.mkdir(_FILES)
+except OSError:
+    pass  # it has been used before
 
 
 class Trace:
@@ -65,6 +76,8 @@ class Trace:
         if not self._file:
             return
         try:
+            if "msg" in fields:
+                fields["msg"] = _spelled(fields["msg"])
             line = json.dumps(fields)
         except (RuntimeError, ValueError):  # nested deeper than the interpreter can go
             fields["msg"] = None
@@ -77,12 +90,21 @@ class Trace:
             self._file.close()
 
 
-async def main():
+def _spelled(value):
+    """A number for which JSON has no spelling, or which few readers take, becomes text."""
+    if isinstance(value, list):
+        return [_spelled(item) for item in value]
+    if isinstance(value, dict):
+        return {name: _spelled(item) for name, item in value.items()}
+    if isinstance(value, float) and value - value != 0:
+        return str(value)
+    if isinstance(value, int) and not -(1 << 64) < value < 1 << 64:
+        return str(value)
+    return value
+
+
+async def main(tracer):
     """Return the exit status."""
-    tracer = Trace(config["trace"])
-    trace.sink = tracer.event
-    world.microphone = world.Microphone(tracer.said)
-    world.speaker = world.Speaker(config["speaker"], _RATE, tracer.played)
     ended = asyncio.Event()
     device = Device(ended)
     board = config["board"]
@@ -102,16 +124,12 @@ async def main():
         world.i2c_devices[board["expander"]["address"]] = codec_chips.Registers({6: 255, 7: 255})
     tracer.person = person.Person(config["script"], pins, device.say, device.quit)
     limit = Limit(config["timeout"], ended)
-    try:
-        running = asyncio.create_task(device.run(board))
-        await ended.wait()
-        limit.over()
-        device.stop()
-        await running
-        return device.status
-    finally:
-        world.speaker.close(chip.now_us)
-        tracer.close()
+    running = asyncio.create_task(device.run(board))
+    await ended.wait()
+    limit.over()
+    device.stop()
+    await running
+    return device.status
 
 
 class Device:
@@ -123,11 +141,13 @@ class Device:
         self.status = 3  # until the script says `quit`
 
     async def run(self, board):
-        settings = Settings(config["settings"])
+        settings = load(_SETTINGS) or Settings()
+        for name, value in config["settings"].items():
+            settings.set(name, value)
         try:
             while True:
                 log.set_level(settings.log_level)
-                self._app = App(settings, board, config.get("settings_file"))
+                self._app = App(settings, board, _SETTINGS)
                 try:
                     await self._app.run()
                     return
@@ -135,7 +155,7 @@ class Device:
                     world.edges.clear()
                     if self.status == 0:
                         return
-                    settings = load(config.get("settings_file")) or settings
+                    settings = load(_SETTINGS) or settings
         except Exception as error:
             sys.print_exception(error, sys.stderr)
             self.status = 1
@@ -179,4 +199,15 @@ class Limit:
         chip.detach(self)
 
 
-sys.exit(asyncio.run(main()))
+tracer = Trace(config["trace"])
+trace.sink = tracer.event
+world.microphone = world.Microphone(tracer.said)
+world.speaker = world.Speaker(config["speaker"], _RATE, tracer.played)
+try:
+    status = asyncio.run(main(tracer))
+except KeyboardInterrupt:
+    status = 130
+finally:  # here, because MicroPython's asyncio leaves the tasks as they are
+    world.speaker.close(chip.now_us)
+    tracer.close()
+sys.exit(status)

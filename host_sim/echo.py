@@ -14,10 +14,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--url", required=True, help="ws:// or wss:// address of the server")
     add("--runtime", default="micropython", help="micropython or cpython")
     add("--ca", help="PEM of the CA for wss:// (default: the system's)")
+    add("--times", type=int, default=1, help="connect that often, one connection after another")
 
 
 def run(args: argparse.Namespace) -> int:
     """Return 0 after a clean close, 1 after anything else, which one line names.
+
+    With `--times` the line begins with the connection's number, and 0 means all of them.
 
     UsageError when an argument is wrong.
     """
@@ -25,6 +28,8 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(f"--runtime: {args.runtime} is not micropython or cpython")
     if args.runtime == "micropython" and not interpreter.has_micropython():
         raise UsageError("MicroPython is not installed here; use --runtime cpython")
+    if args.times < 1:
+        raise UsageError("--times: must be 1 or more")
     scheme = args.url.partition("://")[0].lower()
     if scheme not in ("ws", "wss"):
         raise UsageError(f"--url: {args.url} does not begin with ws:// or wss://")
@@ -37,4 +42,5 @@ def run(args: argparse.Namespace) -> int:
             raise UsageError(f"--ca: {certificates} can't be read")
     command, environment = interpreter.command(args.runtime)
     script = interpreter.ROOT / "host_sim" / "echo_device.py"
-    return subprocess.run([*command, script, args.url, certificates], env=environment).returncode
+    command += [str(script), args.url, certificates, str(args.times)]
+    return subprocess.run(command, env=environment).returncode

@@ -1,11 +1,11 @@
 """What `host_sim echo` runs on the device's interpreter: sends back each message that it receives.
 
-usage: echo_device.py URL CERTIFICATES (path of a DER or PEM file, or empty)
+usage: echo_device.py URL CERTIFICATES (path of a DER or PEM file, or empty) TIMES
 
 One task reads and one writes. Between them wait at most 64 KB: then the reader stops, and with it
 the peer. A binary message longer than a frame of 2 KB goes back in fragments while it arrives, so
 it may have any size. Status: 0 after a closing handshake, 1 otherwise, with one line that says
-why.
+why; of several connections, one after another, each that failed has such a line with its number.
 """
 
 import sys
@@ -131,19 +131,30 @@ def _reason(error):
     return error.args[1] if len(error.args) > 1 else str(error)
 
 
-def main(url, certificates):
-    """Return the line that says what went wrong, or None."""
-    context = None
-    if certificates:
-        with open(certificates, "rb") as file:
-            try:
-                context = trust.client_context(file.read())
-            except ValueError as error:
-                return certificates + ": " + str(error)
-    return asyncio.run(Echo().run(url, context))
+def trusting(certificates):
+    """Return the TLS context for a file of certificates; ValueError with a line."""
+    with open(certificates, "rb") as file:
+        try:
+            return trust.client_context(file.read())
+        except ValueError as error:
+            raise ValueError(certificates + ": " + str(error)) from None
 
 
-problem = main(*sys.argv[1:])
-if problem:
+async def main(url, certificates, times):
+    """Return the lines that say what went wrong."""
+    try:
+        context = trusting(certificates) if certificates else None
+    except ValueError as error:
+        return [str(error)]
+    problems = []
+    for number in range(1, times + 1):
+        problem = await Echo().run(url, context)
+        if problem:
+            problems.append(f"connection {number}: {problem}" if times > 1 else problem)
+    return problems
+
+
+problems = asyncio.run(main(sys.argv[1], sys.argv[2], int(sys.argv[3])))
+for problem in problems:
     print(problem, file=sys.stderr)
-sys.exit(1 if problem else 0)
+sys.exit(1 if problems else 0)

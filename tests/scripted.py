@@ -341,14 +341,15 @@ class Run:
 
 
 def converse(*clouds, script=(WAKE, QUIT), runtime="cpython", **options):
-    """Run one device against `clouds`. Options beside those of the command line:
+    """Run one device against `clouds`; `script` None is the default one.
 
+    Options: `arguments` for the command line, `url`, `speed`,
     `speech`: PCM by file name, for steps with `say`; `settings`: values by name; `stand_in`: the
     plan of tests/stand_in.py; `board`: with it, other parts of the board; `window`: of the
     server's socket; `ssl`: a server's context; `path`: of the address; `actor`: a coroutine
     function that gets (process, trace) and runs beside the clouds.
     """
-    return asyncio.run(_converse(clouds, list(script), runtime, options))
+    return asyncio.run(_converse(clouds, script, runtime, options))
 
 
 async def _converse(clouds, script, runtime, options):
@@ -371,7 +372,7 @@ class _Stage:
         self.fault = asyncio.get_running_loop().create_future()
 
     async def run(self):
-        listener = socket.create_server(("127.0.0.1", 0))
+        listener = socket.create_server(("127.0.0.1", self.options.get("port", 0)))
         if "window" in self.options:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, self.options["window"])
         limit = self.options.get("window", 1 << 22)
@@ -459,11 +460,13 @@ class _Stage:
             with wave.open(str(self.scratch / name), "wb") as sound:
                 sound.setparams((1, 2, RATE, 0, "NONE", "not compressed"))
                 sound.writeframes(pcm)
-        script = self.scratch / "script.json"
-        script.write_text(json.dumps(self.script))
         scheme = "wss" if "ssl" in options else "ws"
         url = options.get("url", f"{scheme}://localhost:{port}{options.get('path', '/')}")
-        arguments = ["--url", url, "--runtime", self.runtime, "--script", str(script)]
+        arguments = ["--url", url, "--runtime", self.runtime]
+        if self.script:
+            script = self.scratch / "script.json"
+            script.write_text(json.dumps(self.script))
+            arguments += ["--script", str(script)]
         arguments += ["--trace", str(self.scratch / "trace.jsonl")]
         arguments += ["--speaker", str(self.scratch / "speaker.wav")]
         arguments += ["--speed", str(options.get("speed", SPEED)), "--timeout", str(_LIMIT_S - 5)]
@@ -480,9 +483,8 @@ class _Stage:
         main = str(ROOT / "host_sim" / "device_main.py")
         plan = {"main": main, **options["stand_in"]}
         config = self.scratch / "device.json"
-        own = {"settings_file": str(self.scratch / "settings.json"), "stand_in": plan}
         values = device.configuration(parsed)
         values["board"].update(options.get("board", {}))
-        config.write_text(json.dumps({**values, **own}))
+        config.write_text(json.dumps({**values, "stand_in": plan}))
         command, environment = interpreter.command(self.runtime, parsed.heap)
         return [*command, str(ROOT / "tests" / "stand_in.py"), str(config)], environment

@@ -24,6 +24,7 @@ _DRIVERS = {
     "speaker": (i2s.I2S, "write"),
     "screen": (neopixel.NeoPixel, "write"),
     "buttons": (machine.Pin, "value"),
+    "display": (machine.I2C, "writevto"),
 }
 _SOL_SOCKET = 1  # of the host
 _SO_SNDBUF = 7

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -50,6 +51,40 @@ def test_it_prints_its_url_serves_and_stops_on_a_signal(script):
     assert process.returncode == 0
     assert "refused" in log
     assert "hush" not in log
+
+
+@pytest.mark.parametrize("protocol, path", [("xiaozhi", "/xiaozhi/v1/"), ("both", "/")])
+def test_it_speaks_xiaozhi_and_names_the_pairing_address_in_its_log(script, protocol, path):
+    hello = {"type": "hello", "version": 1, "transport": "websocket"}
+    hello["audio_params"] = {"format": "pcm", "sample_rate": 16000}
+
+    async def conversation(url):
+        async with aiohttp.ClientSession() as client, client.ws_connect(url) as socket:
+            await socket.send_str(json.dumps(hello))
+            return json.loads((await socket.receive()).data)
+
+    with subprocess.Popen(
+        [*COMMAND, "--asr", script, "--protocol", protocol],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            url = process.stdout.readline().split()[-1]
+            assert url.startswith("ws://127.0.0.1:")
+            assert url.endswith(path)
+            assert asyncio.run(conversation(url))["type"] == "hello"
+            process.send_signal(signal.SIGTERM)
+            _, log = process.communicate(timeout=10)
+        finally:
+            process.kill()
+    address = url.split("/")[2]
+    assert f"pairing at http://{address}/xiaozhi/ota/" in log
+    pattern = (
+        r'^\S+ \S+ INFO \[SESSION [^]]+\] component="session" event="session_start" session_id='
+    )
+    assert re.search(pattern, log, re.MULTILINE)
 
 
 @pytest.mark.parametrize(

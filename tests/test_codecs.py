@@ -167,16 +167,16 @@ show([speaker.speaks(), microphones.hears()])
 def test_a_board_is_brought_up_from_its_file(runtime, name):
     board = json.dumps(schema.load(name))
     script = f"""
-from parley import codecs
+from parley.codecs import Codecs
 board = json.loads({board!r})
 expander = codec_chips.Registers({{6: 255, 7: 255}})
 if "expander" in board:
     world.i2c_devices[board["expander"]["address"]] = expander
-found = codecs.start(board, 16000)
+codecs = Codecs(board, 16000)
 master = world.frequencies.get(board.get("mclk"), 0)
 clocks = []
 for slots in (64, 32, 64):
-    codecs.bit_clock(found, board, 16000, slots)
+    codecs.bit_clock(slots)
     clocks.append(speaker.clocks(master, slots * 16000, 16000))
 show([clocks, speaker.speaks(), speaker.hears() or microphones.hears() == [1, 2]])
 show([expander.values[3] & 1, expander.values[7] & 1, expander.values[5]])

@@ -49,9 +49,10 @@ def test_r01_a_reply_that_says_nothing_more(runtime):
         await c.open(session)
         await c.say("turn_new", **ids(session=session), text="well?")
         await c.say("output_text", **ids(session=session), text="hm")
-        while not c.over:
-            await c.send(frame(9, b"still here"))
-            await asyncio.sleep(0.02)
+        with contextlib.suppress(ConnectionError):
+            while not c.over:
+                await c.send(frame(9, b"still here"))
+                await asyncio.sleep(0.02)
 
     async def clicked(c):
         await open_reply(c, "a")
@@ -172,10 +173,10 @@ def test_r04_the_first_sound_is_heard(runtime):
     run.check_clean()
     run.check_played(first)
     run.check_played(second)
-    new = run.events("state", to="THINKING")
-    play = [min(e["t_ms"] for e in run.events("play") if e["t_ms"] >= n["t_ms"]) for n in new]
-    # the prebuffer, the speaker's block and the way through
-    assert all(p - n["t_ms"] <= 300 for p, n in zip(play, new, strict=True))
+    for turn in run.events("state", to="THINKING"):
+        came = min(e["t_ms"] for e in run.events("rx_audio") if e["t_ms"] >= turn["t_ms"])
+        heard = min(e["t_ms"] for e in run.events("play") if e["t_ms"] >= turn["t_ms"])
+        assert heard - came <= 300  # the prebuffer, a block, and the rest of the first frame
 
 
 @real
@@ -348,7 +349,8 @@ def test_r07_key_in_any_phase(runtime):
     assert len(presses) == len(delays)
     turns = [e["t_ms"] for e in run.events("state", to="THINKING")][1:] + [1 << 20]
     for press, following in zip(presses, turns, strict=True):
-        assert not np.any(run.heard(press + 105, following))
+        # the ring, the block that was being copied, and the ramp in the one behind it
+        assert not np.any(run.heard(press + 64 + 16 + 10, following))
     assert not run.events("drained")
 
 

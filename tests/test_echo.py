@@ -11,6 +11,8 @@ from interpreters import MICROPYTHON, ROOT
 from peer import Peer, close_frame, frame
 from test_wsclient_handshake import serving
 
+from host_sim.faults import CLOSE, DOWN, RESET, UP, Faults, Proxy
+
 PARAMETERS = [
     "cpython",
     pytest.param(
@@ -203,3 +205,28 @@ def test_what_the_person_got_wrong_is_one_line(arguments, word):
     assert status == 2
     assert errors.count("\n") == 1
     assert word in errors
+
+
+@pytest.mark.parametrize("how", [CLOSE, RESET])
+@pytest.mark.parametrize("direction", [UP, DOWN])
+def test_an_end_at_every_byte_of_handshake_and_frames(runtime, direction, how):
+    """Each connection ends one byte later: none hangs, none is taken for a clean one."""
+    said = frame(1, b"hello") + frame(2, bytes(200)) + frame(9, b"p") + close_frame(1000)
+
+    async def script(connection):
+        await connection.upgrade(said)
+        await connection.reader.read()
+
+    positions = range(1, 129 + len(said) if direction == DOWN else 150, 1 + (how == RESET))
+    with Peer(script) as peer:
+        proxy = Proxy(peer.port, lambda number: Faults(end=(direction, positions[number], how)))
+        asyncio.run_coroutine_threadsafe(proxy.__aenter__(), peer._loop).result(5)
+        url = f"ws://127.0.0.1:{proxy.port}/"
+        times = str(len(positions))
+        status, errors = echo("--runtime", runtime, "--url", url, "--times", times)
+    assert status == 1
+    lines = errors.splitlines()
+    assert len(lines) == len(positions), lines[-3:]
+    for number, line in enumerate(lines, 1):
+        words = ("connection lost: ", "cannot connect: ", "handshake failed: ")
+        assert line.startswith(tuple(f"connection {number}: {word}" for word in words)), line

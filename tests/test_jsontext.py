@@ -19,7 +19,7 @@ TEXT = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from('\\"u\
 
 
 @given(value=st.dictionaries(TEXT, st.lists(TEXT, max_size=3), max_size=3), ascii=st.booleans())
-@settings(max_examples=100)
+@settings(max_examples=100, deadline=None)
 def test_texts_come_through_however_they_are_spelled(worker, value, ascii):
     text = json.dumps(value, ensure_ascii=ascii)
     assert worker.call("jsontext.loads", text) == value

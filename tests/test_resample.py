@@ -201,7 +201,7 @@ def test_a_constant_comes_out_without_ripples(worker):
     blocks=st.lists(st.integers(1, 512), min_size=1, max_size=5),
     pair=st.sampled_from(CORE + [(48000, 8000), (16000, 44100)]),
 )
-@settings(max_examples=25)
+@settings(max_examples=25, deadline=None)
 def test_the_cut_into_blocks_cannot_be_heard(worker, samples, blocks, pair):
     whole = convert(worker, samples, *pair, blocks=[512])
     assert list(convert(worker, samples, *pair, blocks=blocks)) == list(whole)

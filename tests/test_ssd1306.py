@@ -172,7 +172,15 @@ def test_without_a_led_and_a_key_boot_does_the_work(runtime):
 
 
 @pytest.mark.parametrize("runtime", DEVICES)
-def test_a_display_that_is_missing_ends_no_conversation(runtime):
+def test_a_display_that_is_missing_is_no_fault(runtime):
     run = converse(normal, runtime=runtime, stand_in={"no_display": True}, board=DISPLAY)
+    run.check_recovered()
+    assert not run.events("error")
+
+
+@pytest.mark.parametrize("runtime", DEVICES)
+def test_a_display_that_fails_is_named_and_ends_no_conversation(runtime):
+    plan = {"raises": [["display", 1300, "OSError"]]}
+    run = converse(normal, runtime=runtime, stand_in=plan, board=DISPLAY)
     run.check_recovered()
     assert run.only("error", code="part_failed")["message"].startswith("display: ")

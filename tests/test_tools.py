@@ -504,7 +504,7 @@ NAMES = st.sampled_from(["self.audio_speaker.set_volume", "greet", "result", "br
         },
     )
 )
-@settings(max_examples=150)
+@settings(max_examples=150, deadline=None)
 def test_whatever_comes_in_gets_at_most_one_answer(worker, payload):
     talk = Talk(worker, json.dumps(payload))
     assert len(talk.answers) <= 1

@@ -42,9 +42,11 @@ def silence(ms):
 SPOKEN = voice(600) + silence(300)  # one utterance to its end
 
 
-def run(scenario, limits=QUICK, options=None, **settings):
+def run(scenario, limits=QUICK, options=None, config_limits=None, **settings):
     """Run `scenario(cloud)` against a xiaozhi cloud on a free port."""
     vanling = replace(options or VanlingOptions(), limits=limits)
+    if config_limits is not None:
+        settings["limits"] = config_limits
     run_cloud(scenario, **{"protocol": "xiaozhi", **settings}, vanling=vanling)
 
 

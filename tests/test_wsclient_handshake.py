@@ -146,7 +146,7 @@ def test_an_answer_in_pieces_with_lower_case_names_and_much_else(worker, size):
         await connection.send(frame(1, b"open") + close_frame(1000))
         return await connection.end()
 
-    assert connect(worker, script)[0] == ("text", "open")
+    assert connect(worker, script, limit_ms=15_000)[0] == ("text", "open")
 
 
 REFUSED = {

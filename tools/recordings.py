@@ -25,7 +25,7 @@ def fetch(version: str, target: pathlib.Path) -> None:
             "-q",
             "--no-deps",
             "--no-binary",
-            ":all:",
+            "pocketsphinx",
         ]
         command += ["--disable-pip-version-check", "-d", scratch, f"pocketsphinx=={version}"]
         if subprocess.run(command).returncode:

@@ -53,13 +53,11 @@ class IncomingHeader:
         self.final = True
         #: payload bytes
         self.length = 0
-        self._fragmented = False  # a message has begun and not ended
 
     def reset(self):
         """Forget the last connection."""
         self.final = True
         self.length = 0
-        self._fragmented = False
 
     def parse(self, buffer, start, available):
         """Read the header at `start`; return its size, or 0 when `available` bytes do not hold it.
@@ -71,30 +69,27 @@ class IncomingHeader:
             return 0
         first = buffer[start]
         opcode = first & 15
-        final = first >= _FINAL
         if first & _RESERVED:
             raise ProtocolError(PROTOCOL, "reserved bits are set")
-        if BINARY < opcode < CLOSE or opcode > PONG:
-            raise ProtocolError(PROTOCOL, "reserved opcode")
-        if opcode >= CLOSE:
-            if not final:
+        if opcode > BINARY:
+            if opcode < CLOSE or opcode > PONG:
+                raise ProtocolError(PROTOCOL, "reserved opcode")
+            if first < _FINAL:
                 raise ProtocolError(PROTOCOL, "fragmented control frame")
-        elif self._fragmented != (opcode == CONTINUATION):
+        elif self.final == (opcode == CONTINUATION):
             raise ProtocolError(
                 PROTOCOL,
-                "new message inside a fragmented one"
-                if self._fragmented
-                else "continuation of nothing",
+                "continuation of nothing" if self.final else "new message inside a fragmented one",
             )
         if available < 2:
             return 0
         length = buffer[start + 1]
-        if length & _MASKED:
-            raise ProtocolError(PROTOCOL, "masked by the server")
-        if opcode >= CLOSE and length > CONTROL_BYTES:
-            raise ProtocolError(PROTOCOL, "control frame longer than 125 bytes")
         size = 2
         if length > 125:
+            if length & _MASKED:
+                raise ProtocolError(PROTOCOL, "masked by the server")
+            if opcode >= CLOSE:
+                raise ProtocolError(PROTOCOL, "control frame longer than 125 bytes")
             size = 4 if length == 126 else 10
             if available < size:
                 return 0
@@ -109,8 +104,7 @@ class IncomingHeader:
         self.opcode = opcode
         self.length = length
         if opcode < CLOSE:
-            self.final = final
-            self._fragmented = not final
+            self.final = first >= _FINAL
         return size
 
 
@@ -132,6 +126,12 @@ def mask(buffer, start: int, length: int):
     index = start >> 2
     key = words[index - 1]
     end = index + (length >> 2)
+    while index + 3 < end:  # four at a time: else the loop costs more than the work
+        words[index] ^= key
+        words[index + 1] ^= key
+        words[index + 2] ^= key
+        words[index + 3] ^= key
+        index += 4
     while index < end:
         words[index] ^= key
         index += 1
@@ -164,9 +164,11 @@ class OutgoingFrame:
         if self._next_key == _POOL:
             self._keys = os.urandom(_POOL)
             self._next_key = 0
-        for index in range(4):
-            buffer[_KEY + index] = self._keys[self._next_key + index]
-        self._next_key += 4
+        key = self._next_key
+        for index in range(_KEY, _ROOM):
+            buffer[index] = self._keys[key]
+            key += 1
+        self._next_key = key
         if total < 126:
             start = _KEY - 2
             buffer[start + 1] = _MASKED | total

@@ -1,12 +1,15 @@
 """`post`: an HTTP POST by MicroPython's `requests`, with what that does not do: limits and trust.
 
-It blocks, so only call it where nothing else has to run. `requests` itself verifies no certificate
-and follows redirects anywhere. For https:// its `tls` is a stand-in here that hands out the
-caller's verifying context, and an answer that came round it is refused; a redirect is an error.
+It blocks, so only call it where nothing else has to run. `requests` itself verifies no
+certificate, follows redirects anywhere, and leaves its socket open when the answer is not HTTP. So
+it gets a stand-in here for the modules `socket` and `tls`, which keeps hold of the socket and
+hands out the caller's verifying context; an answer that came round that is refused, and a redirect
+is an error.
 """
 
 import errno
 import gc
+import socket
 import sys
 import time
 
@@ -15,7 +18,6 @@ from micropython import const
 _HEADERS = const(8192)  # bytes of an answer's headers
 _PIECE = const(512)  # bytes read at once
 _SHOWN = const(80)  # characters of foreign text in an error
-_NAME_NOT_FOUND = const(-1000)  # lookup errors lie from here to 0, those of TLS below
 
 
 class PostFailed(Exception):
@@ -47,39 +49,65 @@ def post(url, data, headers, context=None, limit_s=5, most=16384):
     secure = is_secure(url)
     if secure and context is None:
         raise PostFailed("https:// needs the certificate of the CA")
-    gc.collect()  # also closes what a failed attempt has left open
+    gc.collect()
+    network = _Network(context)
+    fields = dict(headers)
+    fields["Host"] = url.split("/", 3)[2]  # `requests` would leave out the port
     try:
-        return _exchange(url, data, headers, context, secure, limit_s, most)
+        return _exchange(url, data, fields, network, secure, limit_s, most)
     except _Stop as error:
         raise PostFailed(str(error)) from None
     except OSError as error:
-        raise PostFailed(_reason(error, limit_s)) from None
+        if error.errno == errno.ETIMEDOUT:
+            raise PostFailed("no answer in %s s" % limit_s) from None
+        raise PostFailed("not reachable: %s" % error) from None
     except MemoryError:
+        network.close()
         raise PostFailed("no memory for the answer") from None
     except Exception:  # whatever `requests` makes of what is not HTTP
+        network.close()
         raise PostFailed("does not answer in HTTP") from None
 
 
-class _Trusting:
-    """In the place of the module `tls` for one request: every context is the one that verifies."""
+class _Network:
+    """In the place of the modules `socket` and `tls` for one request."""
 
-    PROTOCOL_TLS_CLIENT = CERT_NONE = CERT_REQUIRED = 0
+    SOCK_STREAM = socket.SOCK_STREAM
+    PROTOCOL_TLS_CLIENT = CERT_NONE = 0
 
     def __init__(self, context):
         self._context = context
+        self._socket = None
         self.verify_mode = None  # what `requests` asks for has no effect
-        self.used = False
+        #: whether the certificate was checked
+        self.verified = False
+
+    def getaddrinfo(self, *arguments):
+        try:
+            return socket.getaddrinfo(*arguments)
+        except OSError:
+            raise _Stop("name not found") from None
+
+    def socket(self, *arguments):
+        self._socket = socket.socket(*arguments)
+        return self._socket
 
     def SSLContext(self, protocol):  # noqa: N802  the name in `tls`
         return self
 
     def wrap_socket(self, sock, server_hostname=None):
-        self.used = True
         try:
-            return self._context.wrap_socket(sock, server_hostname=server_hostname)
+            stream = self._context.wrap_socket(sock, server_hostname=server_hostname)
         except ValueError as error:  # what mbedTLS has against a certificate
             reason = str(error).strip().replace("\n", "; ")[:_SHOWN]
             raise _Stop("certificate not trusted: " + reason) from None
+        self.verified = True
+        return stream
+
+    def close(self):
+        """Close what `requests` has left open."""
+        if self._socket:
+            self._socket.close()
 
 
 class _Headers:
@@ -106,17 +134,16 @@ class _Headers:
             headers[str(name, "utf-8")] = str(value.strip(), "utf-8")
 
 
-def _exchange(url, data, fields, context, secure, limit_s, most):
+def _exchange(url, data, fields, network, secure, limit_s, most):
     """Return the answer's body. Raises OSError, or what `requests` raises."""
     import requests  # only where it is needed
 
     deadline = time.ticks_add(time.ticks_ms(), 2 * limit_s * 1000)
     headers = _Headers(deadline)
-    trusting = _Trusting(context)
     modules: dict = sys.modules
+    library = modules["requests"]
     module = modules.get("tls")
-    if secure:
-        modules["tls"] = trusting
+    library.socket = modules["tls"] = network
     try:
         response = requests.post(
             url,
@@ -126,12 +153,12 @@ def _exchange(url, data, fields, context, secure, limit_s, most):
             parse_headers=headers.line,
         )
     finally:
-        if secure:
-            del modules["tls"]
-            if module is not None:
-                modules["tls"] = module
+        library.socket = socket
+        del modules["tls"]
+        if module is not None:
+            modules["tls"] = module
     try:
-        if secure and not trusting.used:
+        if secure and not network.verified:
             raise _Stop("its certificate can't be checked with this version of requests")
         if not 200 <= response.status_code < 300:
             raise _Stop("answers with HTTP status %d" % response.status_code)
@@ -162,11 +189,3 @@ def _read(stream, length, most, deadline):
 def _hurry(deadline):
     if time.ticks_diff(time.ticks_ms(), deadline) >= 0:
         raise _Stop("is too slow")
-
-
-def _reason(error, limit_s):
-    if error.errno == errno.ETIMEDOUT:
-        return "no answer in %d s" % limit_s
-    if error.errno is not None and _NAME_NOT_FOUND < error.errno < 0:
-        return "name not found"
-    return "not reachable: %s" % error

@@ -20,6 +20,22 @@ READ = const(1)  # select.POLLIN
 WRITE = const(4)  # select.POLLOUT
 
 
+class _Nothing:
+    """An awaitable that is done, for any number of tasks."""
+
+    def __init__(self):
+        self._ended = iter(())
+
+    def __iter__(self):
+        return self._ended
+
+    __await__ = __iter__
+
+
+#: to be returned where there is nothing to wait for: a coroutine would be made each time
+NOTHING = _Nothing()
+
+
 class Waiter(asyncio.ThreadSafeFlag):
     """An event with a deadline. `set` may be called from an interrupt or scheduler callback."""
 

@@ -16,6 +16,8 @@ from frames import BINARY, CLOSE, TEXT, ProtocolError
 from handshake import Handshake, Refused, line_end, parse_url
 from micropython import const
 from transport import LookupFailed
+from trust import NOT_CONVINCED
+from waiting import NOTHING
 from wsreceiver import BURST, FRAME, Receiver
 
 __all__ = (
@@ -41,7 +43,7 @@ class WebSocket(Receiver):
 
     `text_limit`: bytes of the longest text message that is accepted. `payload_bytes`: of the
     longest frame that `send` sends. `send_limit_ms`: how long a write may make no progress.
-    `on_control()`: called by the reader when a pong or a close frame waits for the writer.
+    `on_control()`: called when a pong or a close frame waits for the writer.
     """
 
     def __init__(
@@ -82,6 +84,10 @@ class WebSocket(Receiver):
             opened = True
         except ValueError as error:  # what mbedTLS has against a certificate
             untrusted = Untrusted(str(error).strip().replace("\n", "; "))
+        except OSError as error:
+            if error.errno != NOT_CONVINCED:
+                raise
+            untrusted = Untrusted("not the pinned one, or its chain can't be checked")
         finally:
             if not opened:
                 self.abort()
@@ -119,33 +125,25 @@ class WebSocket(Receiver):
 
     def start_close(self, code=frames.NORMAL, reason=""):
         """Have the writer send a close frame, once; a reason is cut to 123 bytes of UTF-8."""
-        if self._close is None:
+        if not self.closing:
             body = reason.encode()[: frames.CONTROL_BYTES - 2]
             while utf8.check(body, 0, len(body), utf8.COMPLETE) != utf8.COMPLETE:
                 body = body[:-1]
-            self._close = bytes((code >> 8, code & 0xFF)) + body
+            self._close_with(bytes((code >> 8, code & 0xFF)) + body)
 
-    @property
-    def closing(self):
-        """Whether a close frame waits to be sent, was sent, or was received."""
-        return self._close is not None
-
-    @property
-    def pending(self):
-        """Whether `send_pending` has something to send."""
-        return not self.sent_close and (self._ping_length >= 0 or self._close is not None)
-
-    async def send(self, opcode, length, final=True):
+    def send(self, opcode, length, final=True):
         """Send the first `length` bytes of `payload` as one frame; they are masked in place.
 
+        Return what to await before anything else is sent: no coroutine when all has left already.
         `final` False: the message goes on in frames of the opcode CONTINUATION. Raises OSError:
         the connection is lost, or stood still (ETIMEDOUT), or a close frame was sent (ENOTCONN).
         """
         self._check_open()
         self._send_credit -= FRAME
         rest = self._offer(self._data.begin(opcode, length, length, final))
-        if rest is not None or self._send_credit <= 0:
-            await self._finish(rest)
+        if rest is None and self._send_credit > 0:
+            return NOTHING
+        return self._finish(rest)
 
     async def send_text(self, string):
         """Send a text message of any length as one frame, piece by piece. Raises as `send`."""
@@ -165,7 +163,7 @@ class WebSocket(Receiver):
     async def send_pending(self):
         """Send the pong for the last ping and the close frame, if they wait. Raises as `send`."""
         payload = self._control.payload
-        while self.pending:
+        while not self.sent_close and (self.closing or self._ping_length >= 0):
             size = self._ping_length
             if size >= 0:
                 payload[:size] = self._ping[:size]
@@ -176,6 +174,7 @@ class WebSocket(Receiver):
                 payload[:size] = self._close
                 await self._finish(self._control.begin(CLOSE, size, size, True))
                 self.sent_close = True
+        self.pending = False
 
     def _check_open(self):
         if self.sent_close:

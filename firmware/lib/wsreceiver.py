@@ -17,7 +17,7 @@ from micropython import const
 from transport import Transport
 
 _INPUT = const(1024)  # bytes read ahead: headers, a control frame, a whole frame of 20 ms of audio
-_SIP = const(16)  # bytes read ahead when only a header is wanted
+_HEADER = const(4)  # bytes of the header of a frame of 126 bytes to 64 KiB
 #: bytes that one direction moves before other tasks get their turn
 BURST = const(16384)
 #: what a frame counts for in a burst, beside its bytes
@@ -55,7 +55,14 @@ class Receiver:
         self._receive_credit = BURST
         self._deaf = False  # a close frame or a violation: what still comes is dropped
         self._ping_length = -1  # of the ping that is to be answered; -1: none
-        self._close = None  # payload of our close frame, waiting or sent
+        self._close = b""  # payload of our close frame
+        # plain attributes: a property in a class makes every store to its objects a search
+        #: whether there may be more of the current binary message
+        self.unread = False
+        #: whether `send_pending` has something to send
+        self.pending = False
+        #: whether a close frame waits to be sent, was sent, or was received
+        self.closing = False
         #: the peer's close frame has come, with `close_code` (1005: none) and `close_reason`
         self.received_close = False
         self.close_code = 0
@@ -74,9 +81,10 @@ class Receiver:
             if self._receive_credit <= 0:
                 self._receive_credit = BURST
                 await asyncio.sleep_ms(0)
-            kind = self._advance()
-            if kind:
-                return kind
+            if self._head < self._tail or self.received_close:
+                kind = self._advance()
+                if kind:
+                    return kind
             if not self._fill():
                 self._receive_credit = BURST
                 await self._transport.readable.wait_forever()
@@ -115,28 +123,25 @@ class Receiver:
             size = self._transport.read(view, size) or 0
             self._receive_credit -= size
         self._left -= size
+        if not self._left:
+            self.unread = not self._header.final
         return size
-
-    @property
-    def unread(self):
-        """Whether there may be more of the current binary message."""
-        return self._message == BINARY and (self._left > 0 or not self._header.final)
 
     def _fill(self):
         # reads what has arrived behind what is buffered; False: nothing
-        buffered = self._tail - self._head
-        if not buffered:
-            self._head = self._tail = 0
-        elif self._tail == _INPUT:  # only ever part of a header, of a control frame, of a line
-            self._input[:buffered] = self._input[self._head :]
-            self._head, self._tail = 0, buffered
-        room = _INPUT - self._tail
-        if self._header.length > _INPUT and not self._left:
-            room = min(room, _SIP)  # the next frame is large too: read it where it belongs
-        count = self._transport.read(self._input[self._tail :], room)
+        view = self._input
+        kept = self._tail - self._head  # part of a header, of a control frame, of a line
+        if kept:
+            _copy(view, view, self._head, kept)
+            view = view[kept:]
+        self._head = 0
+        self._tail = kept
+        # after a large frame another is likely: what follows the header is read where it belongs
+        large = self._header.length > _INPUT and not self._left
+        count = self._transport.read(view, _HEADER if large else _INPUT - kept)
         if not count:
             return False
-        self._tail += count
+        self._tail = kept + count
         self._receive_credit -= count
         return True
 
@@ -152,6 +157,8 @@ class Receiver:
                     return 0
                 if self._message == TEXT:
                     self._collect(size)
+                elif size == self._left:
+                    self.unread = not self._header.final
                 self._head += size
                 self._left -= size
             elif self._message == TEXT and self._header.final:
@@ -180,7 +187,13 @@ class Receiver:
                 return False
             if header.opcode < CLOSE:
                 self._head += size
-                self._begin()
+                self._left = header.length
+                self._receive_credit -= FRAME
+                if header.opcode:
+                    self._message = header.opcode
+                self.unread = self._message == BINARY and (self._left > 0 or not header.final)
+                if self._message == TEXT:
+                    self._begin_text()
                 return True
             if self._tail - self._head < size + header.length:
                 return False
@@ -190,16 +203,11 @@ class Receiver:
             if self.received_close:
                 return True
 
-    def _begin(self):
-        header = self._header
-        self._left = header.length
-        self._receive_credit -= FRAME
-        if header.opcode:
-            self._message = header.opcode
-            if header.opcode == TEXT:
-                self._collected = bytearray()
-                self._utf8 = utf8.COMPLETE
-        if self._message == TEXT and len(self._collected) + self._left > self._text_limit:
+    def _begin_text(self):
+        if self._header.opcode == TEXT:
+            self._collected = bytearray()
+            self._utf8 = utf8.COMPLETE
+        if len(self._collected) + self._left > self._text_limit:
             self._violation(ProtocolError(frames.TOO_BIG, "text longer than the limit"))
 
     def _collect(self, size):
@@ -225,17 +233,20 @@ class Receiver:
             self.close_code = code
             self.close_reason = str(payload[2:], "utf-8")
             self.received_close = True
-            if self._close is None:
-                self._close = bytes(payload[:2])
-                self._notify()
+            self._close_with(bytes(payload[:2]))
 
     def _violation(self, error):
         self._deaf = True
-        if self._close is None:
-            self._close = bytes((error.code >> 8, error.code & 0xFF))
-            self._notify()
+        self._close_with(bytes((error.code >> 8, error.code & 0xFF)))
         raise error
 
+    def _close_with(self, payload):
+        if not self.closing:
+            self.closing = True
+            self._close = payload
+            self._notify()
+
     def _notify(self):
+        self.pending = True
         if self._on_control is not None:
             self._on_control()

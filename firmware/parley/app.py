@@ -15,17 +15,14 @@ from pcmring import Ring
 from pushbutton import DOUBLE, VERY_LONG, Button, Buttons
 from waiting import Waiter
 
-from parley import codec, codecs, errors, log, states, trace, ui
-from parley.audio_frames import PacketSink, PacketSource, SampleSink, SampleSource
-from parley.clock import Clock
+from parley import errors, log, states, trace, ui
 from parley.player import Player
-from parley.protocol import ai_session, events, xiaozhi
+from parley.protocol import events
 from parley.screen import Screen
 from parley.session import Session
 from parley.speech import Speech
 from parley.websocket_task import WebSocketTask
 
-_DIALECTS = {"ai-session": ai_session, "xiaozhi": xiaozhi}
 _RATE = const(16000)
 _MIC_BLOCK = const(320)  # samples, 20 ms: what the voice detector is tuned for
 _MIC_BLOCK_MS = const(20)
@@ -51,20 +48,27 @@ class App:
         self._unsaved = False
         self._restarting = False
         self._stopping = Waiter()
-        self._tls = None
+        self._contexts = {}  # TLS, by pin
         self._line = None
-        self._clock = Clock(settings, machine.RTC())
-        self._wifi = None  # made when there is a network to join
+        # the largest blocks first, while memory is whole
+        gc.collect()
+        uplink = Ring(_UPLINK, _UPLINK_FRAME)
+        downlink = Ring(_DOWNLINK)
+        self.rings = {"uplink": uplink, "downlink": downlink}
+        # neither is made, nor takes memory, before it is needed
+        self._clock = None
+        self._wifi = None
         self._portal = None
-        dialect = _DIALECTS[settings.protocol]
-        settings.codec = codec.offer(settings.codec)
-        if not settings.client_id:
-            settings.client_id = "parley-" + machine.unique_id().hex()
+        dialect = _dialect(settings.protocol)
         if not settings.device_id:
             settings.device_id = ":".join(["%02x" % byte for byte in machine.unique_id()])
         # I2S first, while DMA memory is whole; made once
         self._board = board
-        self._codecs = codecs.start(board, _RATE)
+        self._codecs = None
+        if board.get("codecs") or "enable" in board["speaker"]:
+            from parley.codecs import Codecs
+
+            self._codecs = Codecs(board, _RATE)
         self._dma_bytes = settings.speaker_dma_ms // _BLOCK_MS * _BLOCK * 2
         if board["microphone"]["i2s"] != board["speaker"]["i2s"]:
             microphone, speaker = self._microphone(), self._speaker()
@@ -83,8 +87,6 @@ class App:
             pin = machine.Pin(board["led"], machine.Pin.OUT)
             self._led = neopixel.NeoPixel(pin, board.get("leds", 1))
 
-        uplink = Ring(_UPLINK, _UPLINK_FRAME)
-        downlink = Ring(_DOWNLINK)
         sink = (self._packets if dialect.FRAMED else self._samples)(uplink, downlink)
         self.player = Player(
             self._output, downlink, _RATE, settings.prebuffer_ms, self._drained, self.link.room
@@ -104,17 +106,26 @@ class App:
             self._connect,
             self._show,
         )
+        self._admission = None
+        if dialect.PAIRS:
+            self._ask_for_admission(board["name"])
+        elif not settings.client_id:
+            settings.client_id = "parley-" + machine.unique_id().hex()
         if dialect.TOOLS:
             self._offer_tools(board["name"])
+        for problem in settings.problems:
+            log.warn(problem)
+            self.session.notice = problem
         buttons = [Button("boot", self._button(board["boot"]), DOUBLE | VERY_LONG)]
         self._has_key = board["key"] is not None
         if self._has_key:
             buttons.append(Button("key", self._button(board["key"])))
-        self._buttons = Buttons(buttons, self._gesture)
+        self._buttons = Buttons(buttons, self.gesture)
 
     def _microphone(self):
         mic = self._board["microphone"]
-        codecs.bit_clock(self._codecs, self._board, _RATE, 64)  # RX always clocks 32-bit stereo
+        if self._codecs:
+            self._codecs.bit_clock(64)  # RX always clocks 32-bit stereo
         return machine.I2S(
             mic["i2s"],
             sck=machine.Pin(mic["sck"]),
@@ -129,7 +140,8 @@ class App:
 
     def _speaker(self):
         amplifier = self._board["speaker"]
-        codecs.bit_clock(self._codecs, self._board, _RATE, 32)
+        if self._codecs:
+            self._codecs.bit_clock(32)
         return machine.I2S(
             amplifier["i2s"],
             sck=machine.Pin(amplifier["sck"]),
@@ -144,17 +156,37 @@ class App:
 
     def _samples(self, uplink, downlink):
         """The link of a dialect with bare samples; return its sink."""
+        from parley.samples import SampleSink, SampleSource
+
         self.link = WebSocketTask(SampleSource(uplink), self._settings)
         return SampleSink(downlink, _RATE)
 
     def _packets(self, uplink, downlink):
         """The link of a dialect with packets of a codec; return its sink."""
+        from parley import codec
+        from parley.packets import PacketSink, PacketSource
+
         settings = self._settings
-        sink = PacketSink(downlink, _RATE, settings.codec, settings.version)
+        settings.codec = codec.offer(settings.codec)
+        sink = PacketSink(downlink, _RATE, settings)
         sink.on_text = self._received
-        self.link = WebSocketTask(PacketSource(uplink, settings.codec, settings.version), settings)
+        self.link = WebSocketTask(PacketSource(uplink, settings), settings)
         self.link.closed_sink = sink.muted
         return sink
+
+    def _ask_for_admission(self, name):
+        """A server of this family may be named by a pairing server; the UUID is ours for ever."""
+        from parley import VERSION, pairing
+        from parley.admission import Admission
+
+        settings = self._settings
+        folder = self._path.rsplit("/", 1)[0] if self._path else ""
+        kept = pairing.Kept(folder + "/pairing.json")
+        settings.client_id = settings.client_id or kept.uuid
+        identity = pairing.Identity(
+            settings.device_id, settings.client_id, "parley", name, "esp32s3", VERSION
+        )
+        self._admission = Admission(settings, identity, kept, self._trust, self._note)
 
     def _offer_tools(self, name):
         """The device as MCP server; boards and users add to `self.tools`."""
@@ -182,6 +214,8 @@ class App:
             ("screen", self._screen.run),
         )
         tasks = [asyncio.create_task(self._keep(name, part)) for name, part in parts]
+        if self._admission:
+            tasks.append(asyncio.create_task(self._admission.run(self._resting)))
         try:
             await self._stopping.wait_ms(None)
             self.session.leave()
@@ -200,7 +234,7 @@ class App:
 
     def set_volume(self, percent):
         """0 to 100, kept over a restart."""
-        self._settings.volume = percent
+        self._settings.set("volume", percent)
         self.player.set_volume(percent)
         self._unsaved = True
 
@@ -212,6 +246,17 @@ class App:
     def stop(self):
         """End the conversation, then `run`."""
         self._stopping.set()
+
+    def close(self):
+        """Let go of socket, audio and LED at once, for when the tasks can do nothing any more."""
+        self.link.abort()
+        if self._portal:
+            self._portal.close()
+        self._input.deinit()
+        self._output.deinit()
+        if self._led:
+            self._led.fill((0, 0, 0))
+            self._led.write()
 
     async def _keep(self, name, part):
         while True:
@@ -259,13 +304,21 @@ class App:
         self._show()
 
     def _came_online(self):
-        asyncio.create_task(self._clock.before())  # the first secure connection need not wait
+        asyncio.create_task(self._the_clock().before())  # no secure connection need wait for it
+
+    def _the_clock(self):
+        if self._clock is None:
+            from parley.clock import Clock
+
+            self._clock = Clock(self._settings, machine.RTC())
+        return self._clock
 
     @staticmethod
     def _button(number):
         return machine.Pin(number, machine.Pin.IN, machine.Pin.PULL_UP)
 
-    def _gesture(self, name, gesture):
+    def gesture(self, name, gesture):
+        """What a button's gesture means; `pushbutton` names them."""
         trace.emit("button", "name", name, "gesture", gesture)
         session = self.session
         if self._portal:
@@ -291,23 +344,41 @@ class App:
     def _connect(self):
         """Open the link; return `(code, detail)` when that can't even begin."""
         settings = self._settings
-        wifi = self._wifi
-        if wifi and settings.networks and not wifi.online:
-            wifi.hurry()
-            return errors.NETWORK, wifi.notice
+        if self._wifi and not self._wifi.online:
+            self._wifi.hurry()
+            return errors.NETWORK, self._wifi.notice
+        problem = self._admission.check() if self._admission else None
+        if problem:
+            return problem
         headers = []
         if settings.token:
             token = settings.token
             headers.append(("Authorization", token if " " in token else "Bearer " + token))
         headers.extend(self.session.dialect.headers(settings))
-        if settings.url.startswith("wss://") and self._tls is None:
-            try:
-                with open(settings.ca_file, "rb") as file:
-                    self._tls = trust.client_context(file.read())
-            except (OSError, ValueError) as error:
-                return errors.UNTRUSTED, "%s: %s" % (settings.ca_file, error)
-        self.link.open(settings.url, headers, self._tls, self._clock if self._tls else None)
+        try:
+            context = self._trust(settings.url)
+        except (OSError, ValueError) as error:
+            return errors.UNTRUSTED, "%s: %s" % (settings.ca_file, error)
+        self.link.open(settings.url, headers, context, self._the_clock() if context else None)
         return None
+
+    def _trust(self, url):
+        """The TLS context for a secure address, else None; made once, parsing is slow."""
+        scheme = url.split("://")[0].lower()
+        if scheme not in ("wss", "https"):
+            return None
+        pin = self._settings.pin if scheme == "wss" else ""  # a pairing server has its own
+        if pin not in self._contexts:
+            with open(self._settings.ca_file, "rb") as file:
+                self._contexts[pin] = trust.client_context(file.read(), pin)
+        return self._contexts[pin]
+
+    def _resting(self):
+        return self.session.phase == states.OFF
+
+    def _note(self, text):
+        self.session.notice = text
+        self._show()
 
     def _save(self):
         """Keep what was changed; never in a conversation: flash stops the interpreter for long."""
@@ -352,3 +423,14 @@ class App:
         except Exception as error:  # a screen that fails never ends a conversation
             self._report("led", error)
         self._save()
+
+
+def _dialect(name):
+    """The module of the dialect; the other one takes no memory."""
+    if name == "xiaozhi":
+        from parley.protocol import xiaozhi
+
+        return xiaozhi
+    from parley.protocol import ai_session
+
+    return ai_session

@@ -1,8 +1,7 @@
 """Brings up what a board has between I2S and sound: codecs, their master clock, the amplifier.
 
-`start(board, rate)` returns the codecs by part. A codec without a master clock lives on the bit
-clock, which is 64 a sample while the microphone has the bus and 32 for the loudspeaker:
-`bit_clock(codecs, board, rate, slots)` tells it.
+A codec without a master clock lives on the bit clock, which has 64 periods a sample while the
+microphone has the bus and 32 for the loudspeaker: `Codecs.bit_clock(slots)` tells it.
 """
 
 import machine
@@ -14,43 +13,51 @@ _LISTENING = const(64)  # bits of a frame
 _GAIN = const(6)  # dB: the setting mic_shift adds 24 to what a microphone alone needs
 
 
-def start(board, rate):
-    """OSError: a chip does not answer, or is another one."""
-    codecs: dict = {}
-    parts = board.get("codecs", ())
-    if "enable" in board["speaker"]:
-        machine.Pin(board["speaker"]["enable"], machine.Pin.OUT, value=1)
-    if not parts:
-        return codecs
-    master = 0
-    if "mclk" in board:
-        master = _CLOCKS * rate
-        # kept by the chip: nobody has to hold the object
-        machine.PWM(machine.Pin(board["mclk"]), freq=master, duty_u16=_HALF)
-    pins = board["i2c"]
-    bus = machine.I2C(1, scl=machine.Pin(pins["scl"]), sda=machine.Pin(pins["sda"]))
-    for part in parts:
-        if part["part"] == "ES8311":
-            from es8311 import ES8311
+class Codecs:
+    """`rate`: samples/s. OSError: a chip does not answer, or is another one."""
 
-            codec = codecs["ES8311"] = ES8311(bus, part["address"])
-            codec.start(rate, master_clock=master, bit_clock=_LISTENING * rate)
-        else:
-            from es7210 import ES7210
+    def __init__(self, board, rate):
+        self._rate = rate
+        self._waits_for_bits = None
+        if "enable" in board["speaker"]:
+            machine.Pin(board["speaker"]["enable"], machine.Pin.OUT, value=1)
+        if not board.get("codecs"):
+            return
+        master = 0
+        if "mclk" in board:
+            master = _CLOCKS * rate
+            # kept by the chip: nobody has to hold the object
+            machine.PWM(machine.Pin(board["mclk"]), freq=master, duty_u16=_HALF)
+        pins = board["i2c"]
+        bus = machine.I2C(1, scl=machine.Pin(pins["scl"]), sda=machine.Pin(pins["sda"]))
+        for part in board["codecs"]:
+            if part["part"] == "ES8311":
+                self._start_es8311(bus, part["address"], master)
+            else:
+                self._start_es7210(bus, part["address"], master)
+        if "expander" in board:
+            _enable(bus, board["expander"])
 
-            converter = codecs["ES7210"] = ES7210(bus, part["address"])
-            converter.start(rate, master)
-        codecs[part["part"]].gain(_GAIN)
-    if "expander" in board:
-        _enable(bus, board["expander"])
-    return codecs
+    def bit_clock(self, slots):
+        """A frame has `slots` bits from now on."""
+        if self._waits_for_bits:
+            self._waits_for_bits.clock(self._rate, slots * self._rate)
 
+    def _start_es8311(self, bus, address, master):
+        from es8311 import ES8311
 
-def bit_clock(codecs, board, rate, slots):
-    """The frame has `slots` bits from now on."""
-    codec = codecs.get("ES8311")
-    if codec and "mclk" not in board:
-        codec.clock(rate, slots * rate)
+        codec = ES8311(bus, address)
+        codec.start(self._rate, master_clock=master, bit_clock=_LISTENING * self._rate)
+        codec.gain(_GAIN)
+        if not master:
+            self._waits_for_bits = codec
+
+    def _start_es7210(self, bus, address, master):
+        from es7210 import ES7210
+
+        converter = ES7210(bus, address)
+        converter.start(self._rate, master)
+        converter.gain(_GAIN)
 
 
 def _enable(bus, expander):

@@ -10,6 +10,8 @@ UNTRUSTED = "untrusted"
 CLOCK = "clock"
 NETWORK = "no_network"
 LOST = "lost"
+PAIRING = "pairing_failed"
+ACTIVATION = "activation"
 TIMEOUT = "server_message_timeout"
 PROTOCOL = "protocol_error"
 MEDIA = "unsupported_media"
@@ -26,6 +28,8 @@ _LINES = {
     REFUSED: "server refused",
     UNTRUSTED: "server certificate not trusted",
     CLOCK: "clock not set: certificate can't be checked",
+    PAIRING: "pairing server",
+    ACTIVATION: "activation code",
     NETWORK: "no Wi-Fi",
     LOST: "connection lost",
     TIMEOUT: "server does not answer",

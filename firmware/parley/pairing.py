@@ -93,7 +93,11 @@ def ask(url, identity, context=None, limit_s=5):
         value = jsontext.loads(str(body, "utf-8"))
     except (ValueError, RuntimeError, MemoryError):
         raise PairingFailed("does not answer in JSON") from None
-    return parse(value)
+    answer = parse(value)
+    # who asks over TLS does not want the token and the talk to travel without
+    if answer.url and is_secure(url) and not handshake.parse_url(answer.url)[0]:
+        raise PairingFailed("gives a ws:// address to a question over https://")
+    return answer
 
 
 def parse(value):

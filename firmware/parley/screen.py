@@ -10,8 +10,10 @@ import machine
 from micropython import const
 from waiting import Waiter
 
+from parley import log
+
 _PAGE_MS = const(10)  # between pages: sound comes first
-_AGAIN_MS = const(10000)  # until a display that failed is tried again
+_AGAIN_MS = const(10000)  # until a display is looked for again
 
 
 class Screen:
@@ -29,21 +31,29 @@ class Screen:
         self._changed.set()
 
     async def run(self):
-        while True:
-            try:
-                await self._draw()
-            except Exception as error:  # whatever a driver raises: no conversation ends for it
-                self._report("display", error)
-            await asyncio.sleep_ms(_AGAIN_MS)
-
-    async def _draw(self):
         while self._parts is None:
             await self._changed.wait_ms(None)
+        while True:
+            try:
+                display = self._open()
+            except OSError:
+                log.info("display: none answers")  # it is optional
+                await asyncio.sleep_ms(_AGAIN_MS)
+                continue
+            try:
+                await self._draw(display)
+            except Exception as error:  # whatever a driver raises: no conversation ends for it
+                self._report("display", error)
+                await asyncio.sleep_ms(_AGAIN_MS)
+
+    def _open(self):
         from ssd1306 import SSD1306  # only boards with a display need its memory
 
         parts = self._parts
         bus = machine.I2C(0, scl=machine.Pin(parts["scl"]), sda=machine.Pin(parts["sda"]))
-        display = SSD1306(bus, parts["width"], parts["height"], parts["address"])
+        return SSD1306(bus, parts["width"], parts["height"], parts["address"])
+
+    async def _draw(self, display):
         while True:
             display.show(self._text)
             while display.step():

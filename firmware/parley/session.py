@@ -17,9 +17,9 @@ from micropython import const
 
 from parley import errors, limit, log, speech, states, trace
 from parley.protocol import events
+from parley.reply import Reply
 from parley.states import ACTIVE, CLOSING, CONNECTING, OFF, OPENING
 
-_TEXT_KEPT = const(400)  # characters of a reply that are kept to show
 _NOTICE_MS = const(5000)  # how long a message stays on the idle screen
 _GOODBYE_MS = const(2000)  # for the cloud to close after an error of scope `connection`
 
@@ -33,18 +33,18 @@ _NOTICE = const(6)  # and has been readable long enough
 
 
 class Session:
-    """`link`, `speech`, `player` and `decoder` are what it moves; `connect()` opens the link.
+    """`link`, `speech`, `player` and `sink` are what it moves; `connect()` opens the link.
 
     `on_tool(payload)` and `on_reboot()` get what a server asks of the device itself; `on_over()`
     is called when a session has ended.
     """
 
-    def __init__(self, dialect, link, speech, player, decoder, settings, connect, on_change):
+    def __init__(self, dialect, link, speech, player, sink, settings, connect, on_change):
         self.dialect = dialect
         self._link = link
         self._speech = speech
         self._player = player
-        self._decoder = decoder
+        self.reply = Reply(link, player, sink)
         self._settings = settings
         self._connect = connect
         self._on_change = on_change
@@ -60,12 +60,7 @@ class Session:
         self.session_id = None
         self.voice_input_open = False
         self.audio_publish_enabled = False
-        self.output_gate_open = False
-        self.active_turn_id = None
-        self.input_text = ""
-        self.output_text = ""
         self.emotion = ""
-        self.output_pending_done = False
         #: what went wrong last or what the server wants read; empty when all is well
         self.notice = ""
         #: messages that could not be understood
@@ -91,8 +86,8 @@ class Session:
             self._limit.stop()
             self.notice = ""
             self.phase = CONNECTING
-            trace.emit("connect", "url", _shown(self._settings.url))
             problem = self._connect()
+            trace.emit("connect", "url", _shown(self._settings.url))
             if problem:
                 self.ended("device", *problem)
         elif self.phase == ACTIVE and self.state == states.IDLE:
@@ -110,8 +105,8 @@ class Session:
         """Rule 6: silence first, the message after; what the answer says changes nothing."""
         if self.phase != ACTIVE or self.voice_input_open or self.state == states.IDLE:
             return
-        turn = self.active_turn_id
-        self._drop_output()
+        turn = self.reply.turn_id
+        self.reply.drop()
         if self.mode.publish == events.HELD and not self._held:
             self._rest()
             self._send(self.dialect.interrupt(self.session_id, turn))
@@ -226,8 +221,8 @@ class Session:
     def drained(self):
         """Rule 4: everything of a finished output has been heard."""
         trace.emit("drained")
-        if self.phase == ACTIVE and self.output_pending_done:
-            self._drop_output()
+        if self.phase == ACTIVE and self.reply.done:
+            self.reply.drop()
             if self.mode.follow_on or self._greeting:
                 self._listen()
             else:
@@ -246,7 +241,7 @@ class Session:
         if event == events.ACCEPTED:
             self.session_id = fields["session_id"]
             try:
-                self._decoder.configure(fields["rate"])
+                self.reply.configure(fields["rate"])
             except ValueError:
                 self._fail(errors.MEDIA, str(fields["rate"]) + " Hz", "protocol_error")
                 return
@@ -303,13 +298,14 @@ class Session:
         elif event == events.SPEAKING:
             self._speaks(fields["turn_id"])
         elif event in (events.TEXT, events.DONE):
-            if fields["turn_id"] is None or fields["turn_id"] != self.active_turn_id:
+            if fields["turn_id"] is None or fields["turn_id"] != self.reply.turn_id:
                 return
             if event == events.TEXT:
-                self._text(fields["text"] or "")
-            elif not self.output_pending_done:
-                self.output_pending_done = True
-                self._player.finish()
+                self.reply.add(fields["text"] or "")
+                self.reply.open_gate()
+                self._enter(states.SPEAKING)
+            else:
+                self.reply.finish()
         elif event == events.TOOL:
             if self.on_tool:
                 self.on_tool(fields["payload"])
@@ -333,37 +329,25 @@ class Session:
         if turn_id is None:
             self._bad("turn without turn_id")
             return
-        unfinished = self.active_turn_id is not None and not self.output_pending_done
-        self._drop_output()
-        self.active_turn_id = turn_id
-        self.input_text = text
-        self.output_text = ""
+        opens = self.dialect.TURN_OPENS_GATE and not self.reply.unfinished
+        self.reply.drop()
+        self.reply.begin(turn_id, text)
         self._close_window()
-        if self.dialect.TURN_OPENS_GATE and not unfinished:
-            self._open_gate()
+        if opens:
+            self.reply.open_gate()
         self._enter(states.THINKING if text else states.LISTENING)
         self._await_reply()
 
     def _speaks(self, turn_id):
         """Sound follows: of the turn that was announced, or of one that the server begins."""
-        if self.output_gate_open and not self.output_pending_done:
+        reply = self.reply
+        if reply.gate_open and not reply.done:
             return  # said twice
-        if self.active_turn_id is None:
-            self.input_text = ""
-        self.output_text = ""
-        self.active_turn_id = turn_id
-        self.output_pending_done = False
-        self._player.go_on()
+        reply.go_on(turn_id)
         self._close_window()
-        self._open_gate()
+        reply.open_gate()
         self._enter(states.SPEAKING)
         self._await_reply()
-
-    def _text(self, text):
-        self.output_text = _joined(self.output_text, text)[-_TEXT_KEPT:]
-        if not self.output_gate_open:
-            self._open_gate()
-        self._enter(states.SPEAKING)
 
     def _server_error(self, fields):
         self._complain(fields["code"] or "error", fields["message"] or "", fields["scope"])
@@ -422,24 +406,11 @@ class Session:
             self.voice_input_open = False
             trace.emit("input", "open", False)
 
-    def _open_gate(self):
-        self.output_gate_open = True
-        self._link.attach(self._decoder)
-
-    def _drop_output(self):
-        """Forget the turn: what is queued for it is dropped, what still comes is refused."""
-        self.output_gate_open = False
-        self._link.attach(None)
-        self._player.interrupt()
-        self._decoder.clear()
-        self.active_turn_id = None
-        self.output_pending_done = False
-
     def _stop(self):
         """Nothing of this session may be felt by the next."""
         self._limit.stop()
         self._close_window()
-        self._drop_output()
+        self.reply.drop()
         self.session_id = None
         self._greeting = False
         self._typed = None
@@ -488,13 +459,6 @@ class Session:
         if message is not None:
             trace.emit("tx", "msg", message)
             self._link.send(json.dumps(message), after_audio)
-
-
-def _joined(before, after):
-    """Sentences that come one by one get a space where the writer left it out."""
-    if before and after and before[-1] in ".!?,;:" and after[0] not in " \n":
-        return before + " " + after
-    return before + after
 
 
 def _shown(url):

@@ -24,7 +24,11 @@ TABLE = {
     "protocol": Setting("ai-session", ("ai-session", "xiaozhi"), "wire dialect"),
     "client_id": Setting("", None, "who this device is; empty: made from its MAC address"),
     "ca_file": Setting("/ca.pem", None, "PEM or DER of the CA that a wss:// server chains to"),
+    "pin": Setting(
+        "", None, "SHA-256 of the only wss:// certificate that is believed; empty: any"
+    ),
     "session_start_extra": Setting({}, None, "merged into session_start, for other clouds"),
+    "ota_url": Setting("", None, "xiaozhi: pairing server that names the WebSocket"),
     "device_id": Setting("", None, "xiaozhi: the MAC address to show; empty: the chip's own"),
     "version": Setting(1, (1, 3), "xiaozhi: binary framing"),
     "codec": Setting("opus", ("opus", "pcm"), "xiaozhi: audio on the wire, if it can be had"),
@@ -59,6 +63,7 @@ class Settings:
 
     def __init__(self, values=None):
         self.problems = []
+        self._stored = {}
         self.networks: list = []
         for name, row in TABLE.items():
             default = row.default
@@ -74,11 +79,12 @@ class Settings:
         problem = check(name, value)
         if problem is None:
             setattr(self, name, value)
+            self._stored[name] = value
         return problem
 
     def values(self):
-        """Return what differs from the defaults, as it is stored."""
-        return {n: getattr(self, n) for n, row in TABLE.items() if getattr(self, n) != row.default}
+        """Return what was set and is no default, as it is stored; nothing that is only derived."""
+        return {n: v for n, v in self._stored.items() if v != TABLE[n].default}
 
     def masked(self):
         """Return all settings for a person to see: a secret only says whether it is set."""
@@ -108,7 +114,7 @@ class Settings:
 def check(name, value):
     """Return None, or one line that says what is wrong with `value`; secrets stay out."""
     if name not in TABLE:
-        return "setting %s: unknown" % name
+        return _unknown(name)
     default, limits, _ = TABLE[name]
     secret = name in SECRETS or name == "networks"
     shown = "" if secret else " %s" % json.dumps(value)[:40]
@@ -125,6 +131,10 @@ def check(name, value):
     if name == "networks":
         return _check_networks(value)
     return None
+
+
+def _unknown(name):
+    return "setting %s: unknown" % json.dumps(name)[:40]  # a file's: it may hold anything
 
 
 def _check_networks(networks):
@@ -163,7 +173,7 @@ def check_password(password):
 def parse(name, text):
     """Turn a command line's text into the setting's type; ValueError with one line."""
     if name not in TABLE:
-        raise ValueError("setting %s: unknown" % name)
+        raise ValueError(_unknown(name))
     if isinstance(TABLE[name].default, str):
         value = text
     else:

@@ -27,9 +27,9 @@ def line(session, resting=""):
             return "WAIT SESSION"
         return session.notice or resting or "say the wake word"
     if state == states.THINKING:
-        return "THINKING: " + session.input_text
+        return "THINKING: " + session.reply.heard
     if state == states.SPEAKING:
-        return session.output_text or "SPEAKING"
+        return session.reply.text or "SPEAKING"
     return "LISTENING" if session.voice_input_open else "WAIT SESSION"
 
 

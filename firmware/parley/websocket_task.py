@@ -23,7 +23,7 @@ _PAYLOAD = const(2048)  # bytes of the largest frame that goes up
 _CHUNK = const(4096)  # bytes read at once
 _SCRATCH = const(512)
 _TEXT_LIMIT = const(65536)
-_TEXTS = const(16)  # messages that may wait; the Session sends a handful in a turn
+_TEXTS = const(32)  # messages that may wait: twenty tools may answer in one burst
 _CLOSE_MS = const(1500)  # from the wish to close to the end of the socket
 _FLUSH_MS = const(1000)  # for our own close frame when the peer has gone first
 _REPORT = const(8192)  # bytes of one message after which the trace is told
@@ -123,6 +123,11 @@ class WebSocketTask:
             self._ws.abort()
             if self._condition:
                 self._condition.abort()
+
+    def abort(self):
+        """Close the socket without a word, even when no task runs any more."""
+        if self._ws:
+            self._ws.abort()
 
     async def _run(self, ws, url, headers, tls):
         try:

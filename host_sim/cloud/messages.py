@@ -16,15 +16,16 @@ MEDIA = {
     "bits_per_sample": 16,
 }
 CLIENT_ID_LIMIT = 128
+_DEEPEST = 64  # objects and lists inside each other; what walks a message may recurse
 
 
 def decode(text):
-    """Return the JSON object in a text frame, or None when it is anything else."""
+    """Return the JSON object in a text frame, or None when it is anything else or too deep."""
     try:
         message = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    return message if isinstance(message, dict) else None
+    return message if isinstance(message, dict) and not _is_deep(message) else None
 
 
 def encode(message):
@@ -56,6 +57,18 @@ def fault_in_session_start(message):
         if not _is_media(field(message, name)):
             return "unsupported_media", name + " must be pcm_s16le, 16000 Hz, mono, 16 bit"
     return None
+
+
+def _is_deep(message):
+    level = [message]
+    for _ in range(_DEEPEST):
+        inner = [item for item in level if isinstance(item, (dict, list))]
+        if not inner:
+            return False
+        level = [
+            part for item in inner for part in (item.values() if isinstance(item, dict) else item)
+        ]
+    return True
 
 
 def _is_client_id(value):

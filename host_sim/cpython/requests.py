@@ -1,28 +1,27 @@
 """`requests` as MicroPython's library of that name has it, as far as the firmware uses it.
 
-Made of `http.client`; like the original it asks `tls` at each call, verifies nothing by itself,
-and closes its socket only for an OSError. It follows no redirect.
+Like the original it speaks HTTP/1.0, asks `tls` at each call and verifies nothing by itself, and
+closes its socket only for an OSError. It follows no redirect.
 """
 
 import errno
-import http.client
 import io
 
-import chip_socket
+import chip_socket as socket
 
 
 class Response:
     """`raw`: a stream with the body; `status_code`."""
 
-    def __init__(self, raw):
+    def __init__(self, raw, status_code):
         self.raw = raw
-        self.status_code = raw.status
+        self.status_code = status_code
 
     def close(self):
         self.raw.close()
 
 
-class _Body(io.RawIOBase):
+class _Stream(io.RawIOBase):
     """A stream of the chip's as CPython wants it."""
 
     def __init__(self, stream):
@@ -35,10 +34,7 @@ class _Body(io.RawIOBase):
         try:
             return self._stream.readinto(buffer)
         except TimeoutError:
-            raise OSError(errno.ETIMEDOUT) from None
-
-    def makefile(self, mode):
-        return io.BufferedReader(self)
+            raise OSError(errno.ETIMEDOUT, "timed out") from None
 
     def close(self):
         self._stream.close()
@@ -50,12 +46,10 @@ def post(url, data, headers, timeout, parse_headers):
     scheme, _, authority, path = (*url.split("/", 3), "")[:4]
     host, _, port = authority.partition(":")
     port = int(port or (443 if scheme == "https:" else 80))
-    lines = [f"POST /{path} HTTP/1.0", f"Host: {host}", f"Content-Length: {len(data)}"]
+    lines = [f"POST /{path} HTTP/1.0", f"Content-Length: {len(data)}"]
     lines += [f"{name}: {value}" for name, value in headers.items()]
-    family, kind, protocol, _, address = chip_socket.getaddrinfo(
-        host, port, 0, chip_socket.SOCK_STREAM
-    )[0]
-    stream = chip_socket.socket(family, kind, protocol)
+    family, kind, protocol, _, address = socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM)[0]
+    stream = socket.socket(family, kind, protocol)
     stream.settimeout(timeout)
     try:
         stream.connect(address)
@@ -66,17 +60,12 @@ def post(url, data, headers, timeout, parse_headers):
             context.verify_mode = tls.CERT_NONE
             stream = context.wrap_socket(stream, server_hostname=host)
         stream.write("\r\n".join([*lines, "", ""]).encode() + data)
-        answer = http.client.HTTPResponse(_Body(stream), method="POST")
-        answer.begin()
+        answer = io.BufferedReader(_Stream(stream))
+        status = int(answer.readline().split(None, 2)[1])
         into = {}
-        for name, value in answer.getheaders():
-            parse_headers(f"{name}: {value}\r\n".encode("latin-1"), into)
-    except TimeoutError:
-        stream.close()
-        raise OSError(errno.ETIMEDOUT) from None
-    except http.client.RemoteDisconnected:  # the original finds no status in an empty line
-        raise IndexError from None
+        while (line := answer.readline()) not in (b"", b"\r\n"):
+            parse_headers(line, into)
     except OSError:
         stream.close()
         raise
-    return Response(answer)
+    return Response(answer, status)

@@ -2,7 +2,8 @@
 
 What differs from `ssl`: certificates are handed over by position, one DER or several PEM; a socket
 that is wrapped is a stream; a certificate that does not convince is a ValueError; and data that is
-decrypted already counts as readable when polled.
+decrypted already counts as readable when polled. `verify_callback` is asked for the server's own
+certificate only, once the handshake is over and before anything else is sent.
 """
 
 import errno
@@ -17,6 +18,7 @@ PROTOCOL_TLS_SERVER = 1
 _MP_STREAM_POLL = 3
 _READABLE = 1
 _WRITABLE = 4
+_FATAL_ERROR = -0x3000  # mbedTLS's MBEDTLS_ERR_X509_FATAL_ERROR
 _CONNECTION_EOF = -0x7280  # mbedTLS's MBEDTLS_ERR_SSL_CONN_EOF
 
 
@@ -25,6 +27,7 @@ class SSLContext:
 
     def __init__(self, protocol):
         server = protocol == PROTOCOL_TLS_SERVER
+        self.verify_callback = None
         self._context = ssl.SSLContext(
             ssl.PROTOCOL_TLS_SERVER if server else ssl.PROTOCOL_TLS_CLIENT
         )
@@ -57,15 +60,17 @@ class SSLContext:
                 server_side=server_side,
                 do_handshake_on_connect=do_handshake_on_connect,
                 server_hostname=server_hostname,
-            )
+            ),
+            self.verify_callback,
         )
 
 
 class _Stream:
     """What `wrap_socket` gives: the handshake happens in the first reads and writes."""
 
-    def __init__(self, wrapped):
+    def __init__(self, wrapped, verify):
         self._wrapped = wrapped
+        self._verify = verify  # until the handshake is over
         self._wants = 0  # the only direction that helps, when the last call was in want of one
         self._failed = None
 
@@ -82,6 +87,12 @@ class _Stream:
             raise self._failed
         self._wants = 0
         try:
+            if self._verify:
+                self._wrapped.do_handshake()
+                if self._verify(self._wrapped.getpeercert(True), 0):
+                    self._failed = OSError(_FATAL_ERROR, "MBEDTLS_ERR_X509_FATAL_ERROR")
+                    raise self._failed
+                self._verify = None
             return action(*arguments)
         except ssl.SSLWantReadError:
             self._wants = _READABLE

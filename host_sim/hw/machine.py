@@ -1,6 +1,7 @@
 """`machine` of an ESP32-S3 as far as the firmware uses it, on the simulated chip and its world."""
 
 import chip
+import power
 import world
 from i2c import I2C  # noqa: F401  part of this module's face
 from i2s import I2S  # noqa: F401  part of this module's face
@@ -61,6 +62,16 @@ class PWM:
         world.frequencies[pin.number] = freq
 
 
+PWRON_RESET = 1
+HARD_RESET = 2
+WDT_RESET = 3
+DEEPSLEEP_RESET = 4
+SOFT_RESET = 5
+
+mac = b"\x02\x70\x61\x72\x6c\x79"
+_hertz = 160_000_000  # what ESP-IDF starts with
+
+
 class RTC:
     """The calendar clock; setting it moves nothing that the host measures by."""
 
@@ -73,15 +84,43 @@ class RTC:
         RTC._set = tuple(value)
         return None
 
+    def memory(self, data=None):
+        """Return the bytes kept there, 2 KB that only a loss of power erases, or keep `data`."""
+        if data is None:
+            return power.rtc
+        if len(data) > 2048:
+            raise ValueError("buffer too long")
+        power.keep(bytes(data))
+        return None
+
+
+class WDT:
+    """The watchdog: cannot be stopped, survives a soft reset; another one sets the time anew."""
+
+    def __init__(self, id=0, timeout=5000):
+        power.tell("watchdog", timeout)
+
+    def feed(self):
+        power.tell("feed")
+
 
 def freq(hertz=None):
     """The core's clock; the simulated one has the figure only."""
-    return 240_000_000
+    global _hertz
+    if hertz is None:
+        return _hertz
+    _hertz = hertz
+    return None
 
 
 def unique_id():
     """The factory MAC address, 6 bytes."""
-    return b"\x02\x70\x61\x72\x6c\x79"
+    return mac
+
+
+def reset_cause():
+    """Why the program was started."""
+    return power.reset_cause
 
 
 class Reset(BaseException):
@@ -89,4 +128,18 @@ class Reset(BaseException):
 
 
 def reset():
+    """A hard reset."""
+    power.ask("reset")
+    raise Reset
+
+
+def soft_reset():
+    """Start the program again; the watchdog and the RTC memory go on."""
+    power.ask("soft_reset")
+    raise Reset
+
+
+def bootloader():
+    """Enter the ROM's download mode."""
+    power.ask("bootloader")
     raise Reset

@@ -2,6 +2,8 @@
 
 import world
 
+shown = None  # shown(pin, colours): somebody looks
+
 
 class NeoPixel:
     """A string of `count` pixels at `pin`; nothing is seen before `write()`."""
@@ -25,3 +27,5 @@ class NeoPixel:
 
     def write(self):
         world.pixels[self._pin.number] = list(self._colours)
+        if shown:
+            shown(self._pin.number, self._colours)

@@ -31,11 +31,11 @@ def install(speed):
     # With Python objects among its streams the unix port's poll takes a millisecond even when it
     # shall not wait. A stream that is always ready makes it return at once.
     ready = open("/dev/null")  # noqa: SIM115  open for the device's life
-    queue = core._io_queue
-    queue.map[id(ready)] = [None, ready, ready]  # its waiting writer is no task and never woken
-    queue.poller.register(ready, 0)
 
     def wait_io_event(queue, host_ms):
+        if id(ready) not in queue.map:  # a new event loop has a new queue
+            queue.map[id(ready)] = [None, ready, ready]  # its writer is no task and never woken
+            queue.poller.register(ready, 0)
         if host_ms == 0:
             queue.poller.modify(ready, select.POLLIN)
         poll(queue, chip.idle_ms(host_ms))

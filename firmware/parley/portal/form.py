@@ -4,6 +4,7 @@
 or what is wrong with the fields, by name. A secret that is left empty stays what it was.
 """
 
+import utf8
 from handshake import parse_url
 from micropython import const
 
@@ -43,7 +44,9 @@ def _decode(raw):
             byte = int(digits, 16)
             at += 2
         out.append(byte)
-    return str(bytes(out), "utf-8").replace("\r\n", "\n")
+    if utf8.check(out, 0, len(out), utf8.COMPLETE) != utf8.COMPLETE:
+        raise ValueError("not UTF-8")  # MicroPython itself would take it
+    return str(out, "utf-8").replace("\r\n", "\n")
 
 
 def apply(fields, settings, heard):

@@ -88,7 +88,7 @@ class Request:
             if self.method == "POST":
                 raise Refused(411)
             return 0
-        if not length.isdigit() or len(length) > 9:
+        if not 0 < len(length) <= 9 or any(not "0" <= c <= "9" for c in length):
             raise Refused(400)
         if int(length) > _BODY:
             raise Refused(413)

@@ -8,6 +8,7 @@ from parley.protocol import events
 
 NAME = "ai-session"
 VERSION = "ai-session-ws/1"
+PAIRS = False  # the address is a setting
 TOOLS = False  # no server asks the device to do anything
 FRAMED = False  # binary frames are bare samples of any number
 TURN_OPENS_GATE = True  # after a finished turn, sound may follow `turn_new` at once

@@ -8,6 +8,7 @@ from parley import VERSION
 from parley.protocol import events
 
 NAME = "xiaozhi"
+PAIRS = True  # a pairing server may name the address
 TOOLS = True  # the device is an MCP server
 FRAMED = True  # one packet in one binary frame, behind the header of the version
 TURN_OPENS_GATE = False  # sound follows `tts start`

@@ -20,6 +20,7 @@ from .translator import ProtocolTranslator, Unreadable
 
 CLOSE_GOING_AWAY = 1001
 CLOSE_PROTOCOL = 1002
+CLOSE_TRY_LATER = 1013
 
 logger = logging.getLogger("host_sim.cloud")
 
@@ -37,6 +38,10 @@ class Vanling:
 
     async def serve(self, link, request, first=None):
         """Run one connection, whose `first` message may have been read; return its close code."""
+        if len(self._sessions) >= self.config.limits.sessions:
+            journal = Journal(self.on_event, None)
+            journal("ws", "refused", "turns a device away", reason="too many sessions")
+            return CLOSE_TRY_LATER
         connection = _Connection(self, link, request)
         self._sessions.add(connection.session)
         try:

@@ -15,9 +15,11 @@ In 2 to 6 the epoch grows, and output of an older epoch is dropped.
 """
 
 import asyncio
+import logging
 from collections import deque
 from functools import partial
 
+from ..providers.base import ProviderBusy
 from . import frames
 from .empty_input import Before, EmptyInput, Prompt, kind_of
 from .mouth import EpochOutlet, Mouth
@@ -182,9 +184,9 @@ class Session:
             self._log("speech_start", "hears a voice", "vad")
 
     def _on_turn_over(self, shadow, words):
-        self._touch()
         if words.spoken:
-            self._log("asr_result", "heard the person", "asr", text=words.text)
+            self._touch()
+            self._log("asr_result", "heard the person", text=words.text)
         if words.text:
             self._empty.reset()
             self._answer(shadow, words)
@@ -207,9 +209,10 @@ class Session:
             self._promote(shadow, prompt)
 
     def _listen_again(self):
+        """Listen on without a word: from here only a voice counts, and the time of inactivity."""
         self._drop_shadow()
         if self._mode in ("auto", "realtime"):
-            self._listen(armed=self._running is None)
+            self._listen(armed=False)
 
     def _answer(self, reply, words):
         self._promote(reply, words)
@@ -234,8 +237,6 @@ class Session:
         self._enter(SPEAKING)
         if self._mode == "realtime":
             self._listen(armed=False)
-        else:
-            self._mode = None
         voice = EpochOutlet(self, self._outlet)
         report = partial(self._report, promoted)
         emotion = "happy" if isinstance(subject, Words) else "neutral"
@@ -293,12 +294,18 @@ class Session:
             self._go_on_listening()
 
     def _on_failed(self, failed, event):
-        self._log("error", "has failed", event.part.lower(), error=event.error, code="failed")
+        busy = isinstance(event.error, ProviderBusy)
+        self._log(
+            "error",
+            "is busy" if busy else "has failed",
+            event.part.lower(),
+            level=logging.ERROR,
+            error=None if busy else event.error,
+            code="server_busy" if busy else "failed",
+        )
         if failed is self._shadow and self._running is not None:
             self._listen_again()
             return
-        if failed is self._shadow and self._mode == "auto":
-            self._mode = None
         self._post("alert", status="error", message="This cannot be answered now.", emotion="sad")
         if self._mouth is None or not self._mouth.open:
             # The device waits for an answer: an empty one ends that.

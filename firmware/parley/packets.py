@@ -1,14 +1,8 @@
-"""Binary frames <-> rings: bare samples (`Sample...`) or a codec's packets (`Packet...`).
-
-Down, a sink of the link: `view(limit)` is where the next bytes of the frame go (empty: no room
-yet), `commit(count)` takes them, `step()` works when the frame has ended, True while there is
-more to do, `clear()` forgets, `configure(rate)` begins a session. Up, a source of the link:
-`fill(payload, rest)` makes the next frame and returns its length, 0 when there is not enough;
-`rest`: nothing more follows.
-"""
+"""Binary frames with a codec's packets <-> rings: a sink and a source as in `samples`."""
 
 import time
 
+import utf8
 from micropython import const
 
 from parley import codec, log
@@ -17,51 +11,15 @@ from parley.protocol import framing
 _PACKET = const(5888)  # bytes of the largest frame: 60 ms of s16 at 48 kHz and a header
 
 
-class SampleSink:
-    """Any bytes go straight into the ring; half a sample waits for the other half."""
-
-    def __init__(self, ring, rate):
-        self._ring = ring
-        self._rate = rate
-
-    def configure(self, rate):
-        """ValueError when the speaker does not run at `rate`."""
-        if rate != self._rate:
-            raise ValueError(rate)
-
-    def view(self, limit):
-        return self._ring.writable(limit)
-
-    def commit(self, count):
-        self._ring.commit(count)
-
-    def step(self):
-        return False
-
-    def clear(self):
-        self._ring.clear()
-
-
-class SampleSource:
-    """Whatever waits in the ring is a frame."""
-
-    def __init__(self, ring):
-        self._ring = ring
-
-    def fill(self, payload, rest):
-        size = min(len(payload), len(self._ring)) & ~1
-        return self._ring.readinto(payload, size) if size else 0
-
-
 class PacketSink:
     """Collects a frame, checks its header, decodes its packet into the ring."""
 
-    def __init__(self, ring, rate, name, version):
+    def __init__(self, ring, rate, settings):
         self._ring = ring
         self._rate = rate
-        self._name = name
-        self._version = version
-        self._header = framing.HEADER_BYTES[version]
+        self._settings = settings
+        self._version = 1
+        self._header = 0
         self._frame = memoryview(bytearray(_PACKET))
         self._length = 0
         self._working = False
@@ -70,12 +28,14 @@ class PacketSink:
         self.on_text = None
         #: the sink to use while the gate is closed: it hears such messages and nothing else
         self.muted = _Muted(self)
-        #: frames whose header was wrong, or that were too long
+        #: frames whose header or text was wrong, or that were too long
         self.bad_frames = 0
 
     def configure(self, rate):
         """ValueError when that rate can't be played."""
-        self._decoder = codec.decoder(self._name, rate, self._rate, self._ring)
+        self._version = self._settings.version
+        self._header = framing.HEADER_BYTES[self._version]
+        self._decoder = codec.decoder(self._settings.codec, rate, self._rate, self._ring)
         self.clear()
 
     def view(self, limit):
@@ -112,12 +72,17 @@ class PacketSink:
                 return False
             self._decoder.decode(self._frame[self._header : length])
             return True
-        if kind == framing.JSON and self.on_text:
+        if kind == framing.JSON and self._is_text(length):
             self.on_text(str(self._frame[self._header : length], "utf-8"))
         elif length:
             self.bad_frames += 1
-            log.warn("audio: frame dropped, its header does not fit,", length, "bytes")
+            log.warn("audio: frame dropped, its header or text is wrong,", length, "bytes")
         return False
+
+    def _is_text(self, length):
+        # nobody has checked it: the frame is binary
+        state = utf8.check(self._frame, self._header, length, utf8.COMPLETE)
+        return state == utf8.COMPLETE and self.on_text is not None
 
     def forget(self):
         """What has come of the frame is dropped."""
@@ -152,16 +117,17 @@ class _Muted:
 class PacketSource:
     """A frame for each packet of the encoder."""
 
-    def __init__(self, ring, name, version):
+    def __init__(self, ring, settings):
         self._ring = ring
-        self._version = version
-        self._header = framing.HEADER_BYTES[version]
-        self._encoder = codec.encoder(name, ring)
+        self._settings = settings
+        self._encoder = codec.encoder(settings.codec, ring)
 
     def fill(self, payload, rest):
         waiting = len(self._ring)
         if waiting < self._encoder.frame_bytes and not (rest and waiting):
             return 0
-        size = self._encoder.encode(payload[self._header :])
-        framing.pack(self._version, payload, size, time.ticks_ms())
-        return self._header + size
+        version = self._settings.version
+        header = framing.HEADER_BYTES[version]
+        size = self._encoder.encode(payload[header:])
+        framing.pack(version, payload, size, time.ticks_ms())
+        return header + size

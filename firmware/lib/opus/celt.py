@@ -1,0 +1,215 @@
+"""The CELT layer of a decoder (RFC 6716 section 4.3): frames of 2.5 to 20 ms, mixed to mono.
+
+`Celt.frame` decodes a frame into words of 16-bit samples at 48 kHz / step. The symbols' side is
+one array of int32 words that the modules named `celt_*` share:
+
+0 frame size (2.5 ms times 2^it), 1 first band, 2 band after the last, 3 channels, 4 transient,
+5 spread, 6 first intensity band, 7 dual stereo, 8 seed of the noise, 9 balance of bits, 10 bands
+with shapes, 11 bits left, 12 band, 14 its change of resolution, 15 silence, 16-18 post-filter's
+lag, gain (Q15), tapset, 19 bits kept for the anti-collapse flag, 21 frames lost, 22 trim,
+24-31 a split, 32 energies of both channels (log2, Q16), 74 and 116 those before, 158 the lowest,
+200 changes of resolution, 222 exponent; 256 caps, 277 boosts, 298 bits, 319 fine bits,
+340 priorities, 361-444 allocation, 445 masks of blocks that are not empty, 512 shapes (Q16) of the
+first channel, 1472 of the second, 2432 what is folded (Q11), 3680-4207 work, 4208 stack.
+
+The signal's side is described in `celt_syn`.
+"""
+
+from array import array
+
+from micropython import const
+
+from opus.celt_bands import shapes
+from opus.celt_loss import extend, floor_follow, noise, period, tail
+from opus.celt_rates import COMB, EMPHASIS, QUARTER, WINDOWS
+from opus.celt_side import finest, head
+from opus.celt_syn import (
+    anti_collapse,
+    denormalise,
+    emphasise,
+    post_filter,
+    remember,
+    synthesise,
+    taps,
+)
+from opus.celt_tables import TABLES
+from opus.fft import plan
+from opus.rc import raw_bits
+
+_LM = const(0)
+_START = const(1)
+_END = const(2)
+_CHANNELS = const(3)
+_TRANSIENT = const(4)
+_SEED = const(8)
+_SILENCE = const(15)
+_LAG = const(16)
+_GAIN = const(17)
+_TAPSET = const(18)
+_ANTI = const(19)
+_LOST = const(21)
+_ENERGY = const(32)
+_LOG1 = const(74)
+_ROWS = const(1541)
+_WORDS = const(4288)
+
+_STEP = const(0)
+_COUNT = const(1)
+_OVERLAP = const(2)
+_HISTORY = const(3)
+_EMPHASIS = const(4)
+_FILTER = const(5)
+_PERIOD = const(11)
+_POINTS = const(12)
+_WORK = const(13)
+_MEMORY = const(14)
+_DECAY = const(15)
+_COEFFICIENTS = const(128)
+
+
+def vector_counts():
+    """Return the numbers of pulse vectors (section 4.3.4.2), one row for each number of places.
+
+    A row holds pulses from the number of places on, up to what 32 bits or the bands allow.
+    """
+    counts = array("I", bytes(4 * 1272))
+    starts = [TABLES[_ROWS + 2 * n] | TABLES[_ROWS + 2 * n + 1] << 8 for n in range(15)]
+    counts[0] = 1
+    for n in range(1, 15):
+        row = starts[n]
+        above = starts[n - 1]
+        end = starts[n + 1] + n + 1 if n < 14 else 1272
+        for k in range(n, end - row):
+            left = counts[row + k - 1] if k > n else counts[above + n]
+            counts[row + k] = counts[above + k] + left + counts[above + k - 1]
+    return counts
+
+
+class Celt:
+    """State of the CELT layer at 48 kHz / `step`; `window` is the slope of the overlap."""
+
+    def __init__(self, step):
+        self.state = array("i", bytes(4 * _WORDS))
+        self._counts = vector_counts()
+        largest = 960 // step
+        work = _COEFFICIENTS + largest
+        self.signal = array("i", bytes(4 * (work + largest + 2048 // step + 120 // step + 4)))
+        self.window = array("H", WINDOWS[step])
+        self._quarter = array("H", QUARTER)
+        self._comb = array("H", COMB[step])
+        self._emphasis = array("H", EMPHASIS[step])
+        self._order, self._turns = plan(largest // 2, self._quarter)
+        m = self.signal
+        m[_STEP] = step
+        m[_OVERLAP] = 120 // step
+        m[_HISTORY] = 2048 // step
+        m[_POINTS] = largest // 2
+        m[_WORK] = work
+        m[_MEMORY] = work + largest
+        self.reset()
+
+    def reset(self):
+        """Forget everything, as at the start of a stream (section 4.5.2)."""
+        c = self.state
+        m = self.signal
+        for index in range(200):
+            c[index] = 0
+        for index in range(84):
+            c[_LOG1 + index] = -28 * 65536
+        self._periodic = False
+        m[_EMPHASIS] = 0
+        for index in range(_FILTER, _FILTER + 6):
+            m[index] = 0
+        for index in range(24, len(m)):
+            m[index] = 0
+
+    def frame(self, rc, data, out, place, lm, start, end, channels, add):
+        """Decode a frame of 2.5 ms times 2^lm whose range decoder `rc` has begun.
+
+        Bands from `start` up to `end` are there. Replace the words of `out` from `place` on, or
+        `add` to them; return their number.
+        """
+        c = self.state
+        m = self.signal
+        c[_LM] = lm
+        c[_START] = start
+        c[_END] = end
+        if channels == 1:
+            for band in range(21):
+                if c[_ENERGY + 21 + band] > c[_ENERGY + band]:
+                    c[_ENERGY + band] = c[_ENERGY + 21 + band]
+        c[_CHANNELS] = channels
+        head(c, rc, data, TABLES)
+        shapes(c, rc, data, TABLES, self._counts)
+        collapsed = c[_ANTI] and raw_bits(rc, data, 1)
+        finest(c, rc, data)
+        if collapsed:
+            anti_collapse(c, TABLES)
+        m[_COUNT] = count = (120 << lm) // m[_STEP]
+        self._synthesise(c[_LAG], c[_GAIN], c[_TAPSET])
+        lost = c[_LOST]
+        remember(c)
+        floor_follow(c, lost + (1 << lm) if lost < 160 else 160)
+        span = rc[0] + 1
+        c[_SEED] = span if span < 1 << 31 else -(1 << 31)
+        c[_LOST] = 0
+        self._periodic = False
+        self._emit(out, place, add)
+        return count
+
+    def lose(self, out, place, lm, start, add):
+        """Make up a frame of 2.5 ms times 2^lm; the rest is as with `frame`."""
+        c = self.state
+        m = self.signal
+        c[_LM] = lm
+        m[_COUNT] = count = (120 << lm) // m[_STEP]
+        lost = c[_LOST]
+        if start or lost >= 40 or c[_END] == 0:
+            if c[_END] == 0:
+                c[_END] = 21
+            c[_START] = start
+            c[_CHANNELS] = 1
+            c[_TRANSIENT] = c[_SILENCE] = 0
+            noise(c, TABLES, 32768 if lost else 98304)
+            self._synthesise(m[_FILTER + 3], m[_FILTER + 4], m[_FILTER + 5])
+            self._periodic = False
+        else:
+            gain = 26214  # 0.8
+            if not self._periodic:
+                m[_PERIOD] = period(m)
+                gain = 32767
+                self._periodic = True
+            decay = m[_DECAY]
+            extend(m, self.window, gain * decay >> 15, 26214 * decay >> 15)
+            taps(m, self._comb, 1, m[_FILTER + 3], m[_FILTER + 4], m[_FILTER + 5])
+            tail(m, self.window)
+        c[_LOST] = min(10000, lost + (1 << lm))
+        self._emit(out, place, add)
+        return count
+
+    def _synthesise(self, lag, gain, tapset):
+        c = self.state
+        m = self.signal
+        comb = self._comb
+        f = _FILTER
+        denormalise(c, m, TABLES)
+        synthesise(c, m, self.window, self._order, self._turns, self._quarter)
+        taps(m, comb, 0, m[f], m[f + 1], m[f + 2])
+        taps(m, comb, 1, m[f + 3], m[f + 4], m[f + 5])
+        taps(m, comb, 2, lag, gain, tapset)
+        post_filter(m, self.window, c[_LM])
+        for index in range(3):
+            m[f + index] = m[f + 3 + index]
+        m[f + 3] = lag
+        m[f + 4] = gain
+        m[f + 5] = tapset
+        if c[_LM]:
+            m[f] = lag
+            m[f + 1] = gain
+            m[f + 2] = tapset
+
+    def _emit(self, out, place, add):
+        m = self.signal
+        count = m[_COUNT]
+        at = m[_MEMORY] + m[_HISTORY] - count
+        emphasise(m, self._emphasis, out, at, count, place, add)

@@ -1,0 +1,226 @@
+"""CELT in lost frames (RFC 6716 section 4.4; informative there).
+
+At first the last period of the signal goes on and fades; later, and above a SILK layer, noise with
+the spectrum of the last frames does. Both leave an overlap for the next frame to join.
+"""
+
+import micropython
+from micropython import const
+
+from opus.celt_bands import scaled
+from opus.celt_syn import filter_sum
+
+_LM = const(0)
+_START = const(1)
+_END = const(2)
+_CHANNELS = const(3)
+_SEED = const(8)
+_ENERGY = const(32)
+_FLOOR = const(158)
+_SHAPES = const(512)
+
+_STEP = const(0)
+_COUNT = const(1)
+_OVERLAP = const(2)
+_HISTORY = const(3)
+_PERIOD = const(11)
+_MEMORY = const(14)
+_DECAY = const(15)
+_LAGS = const(48)
+_TAIL = const(64)
+
+
+@micropython.viper
+def noise(c: ptr32, tables: ptr8, decay: int):
+    """Replace the shapes by noise and let the energies sink by `decay` (log2, Q16)."""
+    lm = c[_LM]
+    band = c[_START]
+    while band < c[_END]:
+        level = c[_ENERGY + band] - decay
+        if level < c[_FLOOR + band]:
+            level = c[_FLOOR + band]
+        c[_ENERGY + band] = level
+        band += 1
+    band = c[_START]
+    while band < c[_END]:
+        at = _SHAPES + (tables[band] << lm)
+        first = at
+        end = _SHAPES + (tables[band + 1] << lm)
+        energy = 0
+        while at < end:
+            c[_SEED] = c[_SEED] * 1664525 + 1013904223  # wrap
+            value = c[_SEED] >> 20
+            c[at] = value
+            energy += value * value
+            at += 1
+        scaled(c, first, first, end - first, energy, 32768)
+        band += 1
+
+
+@micropython.viper
+def floor_follow(c: ptr32, frames: int):
+    """Let the lowest energies follow: they rise slowly and fall at once."""
+    band = 0
+    while band < 42:
+        level = c[_FLOOR + band] + frames * 66
+        if level > c[_ENERGY + band]:
+            level = c[_ENERGY + band]
+        c[_FLOOR + band] = level
+        band += 1
+
+
+@micropython.viper
+def period(m: ptr32) -> int:
+    """Return the lag, 100 to 720 samples at 48 kHz, at which the history repeats best.
+
+    Word 15 of `m` tells by how much (Q15) it dies away from one repetition to the next.
+    """
+    step = m[_STEP]
+    history = m[_HISTORY]
+    base = m[_MEMORY]
+    longest = 720 // step
+    shortest = 100 // step
+    width = 960 // step
+    # about 4 kHz: every `hop`-th sample; the sum of neighbours keeps higher ones out
+    hop = 12 // step
+    if hop < 1:
+        hop = 1
+    peak = 0
+    at = base + history - width - longest
+    while at < base + history:
+        value = m[at]
+        if value < 0:
+            value = 0 - value
+        peak |= value
+        at += 1
+    shift = 0
+    while peak >> shift > 2047:
+        shift += 1
+    # two turns: coarse lags, then each lag near the best
+    best = longest
+    best_score = -1
+    lag = shortest
+    coarse = hop >> 1
+    if coarse < 1:
+        coarse = 1
+    turn = 0
+    end = longest
+    while turn < 2:
+        while lag <= end:
+            cross = 0
+            power = 1
+            at = base + history - width
+            while at < base + history:
+                a = m[at] >> shift
+                b = m[at - lag] >> shift
+                cross += a * b >> 8
+                power += b * b >> 8
+                at += hop
+            if cross > 0:
+                score = cross
+                down = 0
+                while score > 32767:
+                    score >>= 1
+                    down += 1
+                score = score * score
+                under = power >> down
+                if under < 1:
+                    under = 1
+                score = score // under
+                # score is the projection's energy / 2^down
+                while down > 0 and score < 1 << 29:
+                    score += score
+                    down -= 1
+                if score > best_score:
+                    best_score = score
+                    best = lag
+            lag += coarse
+        turn += 1
+        lag = best - coarse
+        if lag < shortest:
+            lag = shortest
+        end = best + coarse
+        if end > longest:
+            end = longest
+        coarse = 1
+    # a signal that dies away goes on doing so
+    now = 1
+    before = 1
+    at = base + history - best
+    while at < base + history:
+        a = m[at] >> shift
+        b = m[at - best] >> shift
+        now += a * a >> 8
+        before += b * b >> 8
+        at += 1
+    decay = 0
+    while before >> 15:
+        before >>= 1
+        now >>= 1
+    if now > before:
+        now = before
+    square = (now << 15) // before << 15
+    bit = 1 << 14
+    while bit:
+        if (decay + bit) * (decay + bit) <= square:
+            decay += bit
+        bit >>= 1
+    m[_DECAY] = decay
+    return best
+
+
+@micropython.viper
+def extend(m: ptr32, window: ptr16, gain: int, last: int):
+    """Continue the history by a frame and an overlap, the gain (Q15) going on to `last`."""
+    count = m[_COUNT]
+    overlap = m[_OVERLAP]
+    history = m[_HISTORY]
+    lag = m[_PERIOD]
+    at = m[_MEMORY]
+    end = at + history - count
+    while at < end:
+        m[at] = m[at + count]
+        at += 1
+    # what repeats, seldom fits exactly: the step at the start fades within the overlap
+    jump = m[at - 1] - m[at - 1 - lag]
+    first = at
+    end = at + count + overlap
+    change = (last - gain) // count
+    while at < end:
+        value = m[at - lag]
+        value = (value >> 15) * gain + ((value & 0x7FFF) * gain >> 15)
+        i = at - first
+        if i < overlap:
+            weight = window[overlap - 1 - i]
+            value += (jump >> 15) * weight + ((jump & 0x7FFF) * weight >> 15)
+        m[at] = value
+        if i < count:
+            gain += change
+        at += 1
+
+
+@micropython.viper
+def tail(m: ptr32, window: ptr16):
+    """Fold what goes on behind the history as the transform of a frame would leave it."""
+    overlap = m[_OVERLAP]
+    half = overlap >> 1
+    at = m[_MEMORY] + m[_HISTORY]
+    i = overlap - 1
+    while i >= 0:
+        if m[_LAGS + 4]:
+            m[at + i] -= int(filter_sum(m, at + i, 1))
+        i -= 1
+    i = 0
+    while i < half:
+        a = m[at + i]
+        b = m[at + overlap - 1 - i]
+        up = window[i]
+        down = window[overlap - 1 - i]
+        m[_TAIL + half - 1 - i] = (
+            0
+            - (a >> 15) * down
+            - ((a & 0x7FFF) * down >> 15)
+            - (b >> 15) * up
+            - ((b & 0x7FFF) * up >> 15)
+        )
+        i += 1

@@ -1,0 +1,601 @@
+"""CELT side information (RFC 6716 sections 4.3.1 to 4.3.3): flags, energies, allocation of bits.
+
+State `c` as in `celt`. Energies are log2 in Q16.
+"""
+
+import micropython
+from micropython import const
+
+from opus.rc import (
+    bit_logp,
+    decode,
+    icdf_small,
+    raw_bits,
+    tell,
+    tell_fraction,
+    uniform,
+    update,
+)
+
+_SIZE = const(3)  # of rc
+
+_LM = const(0)
+_START = const(1)
+_END = const(2)
+_CHANNELS = const(3)
+_TRANSIENT = const(4)
+_SPREAD = const(5)
+_INTENSITY = const(6)
+_DUAL = const(7)
+_BALANCE = const(9)
+_CODED = const(10)
+_SILENCE = const(15)
+_PITCH = const(16)
+_GAIN = const(17)
+_TAPSET = const(18)
+_ANTI = const(19)
+_LOST = const(21)
+_TRIM = const(22)
+_ENERGY = const(32)
+_LOG1 = const(74)
+_LOG2 = const(116)
+_TF = const(200)
+_CAP = const(256)
+_BOOST = const(277)
+_PULSES = const(298)
+_FINE = const(319)
+_PRIORITY = const(340)
+_BITS1 = const(361)
+_BITS2 = const(382)
+_LEAST = const(403)
+_TILT = const(424)
+
+_T_EDGES = const(0)
+_T_LOG_WIDTH = const(22)
+_T_ENERGY = const(68)
+_T_ALLOCATION = const(404)
+_T_CAPS = const(635)
+_T_FRACTIONS = const(1405)
+_T_TRIM = const(1429)
+_T_SPREAD = const(1440)
+_T_TAPSET = const(1444)
+_T_TF = const(1447)
+
+_ONE = const(65536)
+
+
+@micropython.viper
+def head(c: ptr32, rc: ptr32, data: ptr8, tables: ptr8):
+    """Read everything before the shapes of the bands."""
+    total = rc[_SIZE] << 3
+    used = int(tell(rc))
+    silence = 0
+    if used >= total:
+        silence = 1
+    elif used == 1:
+        silence = int(bit_logp(rc, data, 15))
+    c[_SILENCE] = silence
+    if silence:
+        # all bits count as used
+        rc[8] += total - int(tell(rc))
+        used = total
+    c[_GAIN] = 0
+    c[_PITCH] = 0
+    c[_TAPSET] = 0
+    if c[_START] == 0 and used + 16 <= total:
+        if int(bit_logp(rc, data, 1)):
+            octave = int(uniform(rc, data, 6))
+            c[_PITCH] = (16 << octave) + int(raw_bits(rc, data, 4 + octave)) - 1
+            c[_GAIN] = 3072 * (int(raw_bits(rc, data, 3)) + 1)
+            if int(tell(rc)) + 2 <= total:
+                c[_TAPSET] = int(icdf_small(rc, data, tables, _T_TAPSET, 2))
+        used = int(tell(rc))
+    c[_TRANSIENT] = 0
+    if c[_LM] > 0 and used + 3 <= total:
+        c[_TRANSIENT] = int(bit_logp(rc, data, 3))
+        used = int(tell(rc))
+    intra = 0
+    if used + 3 <= total:
+        intra = int(bit_logp(rc, data, 3))
+    if intra == 0 and c[_LOST]:
+        after_loss(c)
+    coarse(c, rc, data, tables, intra)
+    changes(c, rc, data, tables)
+    c[_SPREAD] = 2
+    if int(tell(rc)) + 4 <= total:
+        c[_SPREAD] = int(icdf_small(rc, data, tables, _T_SPREAD, 5))
+    boosts(c, rc, data, tables)
+    allocate(c, rc, data, tables)
+    fine(c, rc, data)
+
+
+@micropython.viper
+def after_loss(c: ptr32):
+    """Lower the energies that predict the first frame after a loss."""
+    frame = c[_LM]
+    missing = c[_LOST] >> frame
+    if missing > 10:
+        missing = 10
+    safety = 0
+    if frame == 0:
+        safety = 98304
+    elif frame == 1:
+        safety = 32768
+    channel = 0
+    while channel < 42:
+        band = c[_START]
+        while band < c[_END]:
+            at = channel + band
+            now = c[_ENERGY + at]
+            one = c[_LOG1 + at]
+            two = c[_LOG2 + at]
+            if now < one or now < two:
+                slope = one - now
+                other = (two - now) >> 1
+                if other > slope:
+                    slope = other
+                if slope > 131072:
+                    slope = 131072
+                if slope > 0:
+                    now -= (1 + missing) * slope
+                if now < -1310720:
+                    now = -1310720
+            else:
+                if one < now:
+                    now = one
+                if two < now:
+                    now = two
+            c[_ENERGY + at] = now - safety
+            band += 1
+        channel += 21
+
+
+@micropython.viper
+def laplace(rc: ptr32, data: ptr8, chance: int, decay: int) -> int:
+    """Decode a number whose frequencies fall by `decay` (Q14) a step (section 4.3.2.1)."""
+    at = int(decode(rc, 32768))
+    low = 0
+    value = 0
+    if at >= chance:
+        value = 1
+        low = chance
+        chance = ((32768 - 32 - chance) * (16384 - decay) >> 15) + 1
+        while chance > 1 and at >= low + 2 * chance:
+            chance += chance
+            low += chance
+            chance = ((chance - 2) * decay >> 15) + 1
+            value += 1
+        if chance <= 1:
+            steps = (at - low) >> 1
+            value += steps
+            low += 2 * steps
+        if at < low + chance:
+            value = 0 - value
+        else:
+            low += chance
+    high = low + chance
+    if high > 32768:
+        high = 32768
+    update(rc, data, low, high, 32768)
+    return value
+
+
+@micropython.viper
+def coarse(c: ptr32, rc: ptr32, data: ptr8, tables: ptr8, intra: int):
+    """Decode the energies in steps of 6 dB (section 4.3.2.1)."""
+    frame = c[_LM]
+    keep = 115
+    rest = 2621
+    if frame == 1:
+        keep = 102
+        rest = 10486
+    elif frame == 2:
+        keep = 83
+        rest = 20644
+    elif frame == 3:
+        keep = 64
+        rest = 26214
+    if intra:
+        keep = 0
+        rest = 27853
+    row = _T_ENERGY + (frame * 2 + intra) * 42
+    total = rc[_SIZE] << 3
+    first = 0  # prediction from the band below, of both channels
+    second = 0
+    channels = c[_CHANNELS]
+    band = c[_START]
+    while band < c[_END]:
+        model = row + (band << 1)
+        if band > 20:
+            model = row + 40
+        channel = 0
+        while channel < channels:
+            left = total - int(tell(rc))
+            if left >= 15:
+                step = int(laplace(rc, data, tables[model] << 7, tables[model + 1] << 6))
+            elif left >= 2:
+                step = int(icdf_small(rc, data, tables, _T_TAPSET, 2))
+                step = (step >> 1) ^ (0 - (step & 1))
+            elif left >= 1:
+                step = 0 - int(bit_logp(rc, data, 1))
+            else:
+                step = -1
+            if step > 64:  # more than any sound: keeps sums of a broken frame in 32 bits
+                step = 64
+            elif step < -64:
+                step = -64
+            at = _ENERGY + channel * 21 + band
+            now = c[at]
+            if now < -9 * _ONE:
+                now = -9 * _ONE
+            below = second if channel else first
+            now = (now * keep >> 7) + below + (step << 16)
+            if now > 28 * _ONE:
+                now = 28 * _ONE
+            elif now < -28 * _ONE:
+                now = -28 * _ONE
+            c[at] = now
+            below += step * rest * 2
+            if channel:
+                second = below
+            else:
+                first = below
+            channel += 1
+        band += 1
+
+
+@micropython.viper
+def changes(c: ptr32, rc: ptr32, data: ptr8, tables: ptr8):
+    """Decode the changes of time and frequency resolution (section 4.3.1)."""
+    budget = rc[_SIZE] << 3
+    used = int(tell(rc))
+    transient = c[_TRANSIENT]
+    chance = 2 if transient else 4
+    spare = 1 if c[_LM] > 0 and used + chance + 1 <= budget else 0
+    budget -= spare
+    changed = 0
+    now = 0
+    band = c[_START]
+    while band < c[_END]:
+        if used + chance <= budget:
+            now ^= int(bit_logp(rc, data, chance))
+            used = int(tell(rc))
+            changed |= now
+        c[_TF + band] = now
+        chance = 4 if transient else 5
+        band += 1
+    row = _T_TF + c[_LM] * 8 + transient * 4
+    if spare and tables[row + changed] != tables[row + 2 + changed]:
+        row += 2 * int(bit_logp(rc, data, 1))
+    band = c[_START]
+    while band < c[_END]:
+        c[_TF + band] = (tables[row + c[_TF + band]] ^ 128) - 128
+        band += 1
+
+
+@micropython.viper
+def boosts(c: ptr32, rc: ptr32, data: ptr8, tables: ptr8):
+    """Make the caps and decode the boosts of single bands (section 4.3.3)."""
+    frame = c[_LM]
+    channels = c[_CHANNELS]
+    total = rc[_SIZE] << 6
+    used = int(tell_fraction(rc))
+    logp = 6
+    band = 0
+    while band < 21:
+        width = channels * (tables[band + 1] - tables[band]) << frame
+        cap = (tables[_T_CAPS + 21 * (2 * frame + channels - 1) + band] + 64) * width >> 2
+        c[_CAP + band] = cap
+        boost = 0
+        if band >= c[_START] and band < c[_END]:
+            quantum = width
+            if quantum < 48:
+                quantum = 48
+            if quantum > width << 3:
+                quantum = width << 3
+            chance = logp
+            while used + (chance << 3) < total and boost < cap:
+                bit = int(bit_logp(rc, data, chance))
+                used = int(tell_fraction(rc))
+                if bit == 0:
+                    break
+                boost += quantum
+                total -= quantum
+                chance = 1
+            if boost > 0 and logp > 2:
+                logp -= 1
+        c[_BOOST + band] = boost
+        band += 1
+    c[_TRIM] = 5
+    if used + 48 <= total:
+        c[_TRIM] = int(icdf_small(rc, data, tables, _T_TRIM, 7))
+
+
+@micropython.viper
+def allocate(c: ptr32, rc: ptr32, data: ptr8, tables: ptr8):
+    """Divide the bits among the bands (section 4.3.3), in 1/8 bit."""
+    frame = c[_LM]
+    start = c[_START]
+    end = c[_END]
+    channels = c[_CHANNELS]
+    trim = c[_TRIM]
+    total = (rc[_SIZE] << 6) - int(tell_fraction(rc)) - 1
+    c[_ANTI] = 0
+    if c[_TRANSIENT] and frame >= 2 and total >= (frame + 2) << 3:
+        c[_ANTI] = 8
+        total -= 8
+    if total < 0:
+        total = 0
+    skip_room = 8 if total >= 8 else 0
+    total -= skip_room
+    intensity_room = 0
+    dual_room = 0
+    if channels == 2:
+        intensity_room = tables[_T_FRACTIONS + end - start]
+        if intensity_room > total:
+            intensity_room = 0
+        else:
+            total -= intensity_room
+            if total >= 8:
+                dual_room = 8
+                total -= 8
+    floor = channels << 3
+    band = start
+    while band < end:
+        width = tables[band + 1] - tables[band]
+        least = (3 * width << frame << 3) >> 4
+        if least < floor:
+            least = floor
+        c[_LEAST + band] = least
+        tilt = channels * width * (trim - 5 - frame) * (end - band - 1) * (8 << frame) >> 6
+        if width << frame == 1:
+            tilt -= floor
+        c[_TILT + band] = tilt
+        band += 1
+
+    # the highest row of the table that fits
+    low = 1
+    high = 10
+    while low <= high:
+        row = (low + high) >> 1
+        done = 0
+        total_row = 0
+        band = end - 1
+        while band >= start:
+            width = tables[band + 1] - tables[band]
+            bits = channels * width * tables[_T_ALLOCATION + row * 21 + band] << frame >> 2
+            if bits > 0:
+                bits += c[_TILT + band]
+                if bits < 0:
+                    bits = 0
+            bits += c[_BOOST + band]
+            if bits >= c[_LEAST + band] or done:
+                done = 1
+                if bits > c[_CAP + band]:
+                    bits = c[_CAP + band]
+                total_row += bits
+            elif bits >= floor:
+                total_row += floor
+            band -= 1
+        if total_row > total:
+            high = row - 1
+        else:
+            low = row + 1
+    high = low
+    low -= 1
+    skip_start = start
+    band = start
+    while band < end:
+        width = tables[band + 1] - tables[band]
+        bits = channels * width * tables[_T_ALLOCATION + low * 21 + band] << frame >> 2
+        if high > 10:
+            more = c[_CAP + band]
+        else:
+            more = channels * width * tables[_T_ALLOCATION + high * 21 + band] << frame >> 2
+        tilt = c[_TILT + band]
+        if bits > 0:
+            bits += tilt
+            if bits < 0:
+                bits = 0
+        if more > 0:
+            more += tilt
+            if more < 0:
+                more = 0
+        boost = c[_BOOST + band]
+        if low > 0:
+            bits += boost
+        more += boost
+        if boost > 0:
+            skip_start = band
+        more -= bits
+        if more < 0:
+            more = 0
+        c[_BITS1 + band] = bits
+        c[_BITS2 + band] = more
+        band += 1
+
+    # between two rows, in 1/64
+    low = 0
+    high = 64
+    turn = 0
+    sum_all = 0
+    while turn < 7:
+        middle = (low + high) >> 1
+        if turn == 6:
+            middle = low
+        sum_all = 0
+        done = 0
+        band = end - 1
+        while band >= start:
+            bits = c[_BITS1 + band] + (middle * c[_BITS2 + band] >> 6)
+            if bits >= c[_LEAST + band] or done:
+                done = 1
+            elif bits >= floor:
+                bits = floor
+            else:
+                bits = 0
+            if bits > c[_CAP + band]:
+                bits = c[_CAP + band]
+            c[_PULSES + band] = bits
+            sum_all += bits
+            band -= 1
+        if sum_all > total:
+            high = middle
+        else:
+            low = middle
+        turn += 1
+
+    # bands at the top that are not worth it
+    coded = end
+    first_edge = tables[start]
+    while True:
+        band = coded - 1
+        if band <= skip_start:
+            total += skip_room
+            break
+        left = total - sum_all
+        span = tables[coded] - first_edge
+        each = left // span
+        left -= span * each
+        rest = left - (tables[band] - first_edge)
+        if rest < 0:
+            rest = 0
+        width = tables[coded] - tables[band]
+        bits = c[_PULSES + band] + each * width + rest
+        least = floor + 8
+        if c[_LEAST + band] > least:
+            least = c[_LEAST + band]
+        if bits >= least:
+            if int(bit_logp(rc, data, 1)):
+                break
+            sum_all += 8
+            bits -= 8
+        sum_all -= c[_PULSES + band] + intensity_room
+        if intensity_room > 0:
+            intensity_room = tables[_T_FRACTIONS + band - start]
+        sum_all += intensity_room
+        if bits >= floor:
+            sum_all += floor
+            c[_PULSES + band] = floor
+        else:
+            c[_PULSES + band] = 0
+        coded -= 1
+
+    intensity = 0
+    if intensity_room > 0:
+        intensity = start + int(uniform(rc, data, coded + 1 - start))
+    if intensity <= start:
+        total += dual_room
+        dual_room = 0
+    dual = 0
+    if dual_room > 0:
+        dual = int(bit_logp(rc, data, 1))
+    c[_INTENSITY] = intensity
+    c[_DUAL] = dual
+    c[_CODED] = coded
+
+    # what is left, then energies against shapes
+    left = total - sum_all
+    span = tables[coded] - first_edge
+    each = left // span
+    left -= span * each
+    balance = 0
+    stereo = channels - 1
+    band = start
+    while band < end:
+        bits = c[_PULSES + band]
+        if band < coded:
+            width = tables[band + 1] - tables[band]
+            extra = left if left < width else width
+            bits += each * width + extra
+            left -= extra
+            n = width << frame
+            bits += balance
+            if n > 1:
+                excess = bits - c[_CAP + band]
+                if excess < 0:
+                    excess = 0
+                bits -= excess
+                parts = channels * n
+                if channels == 2 and n > 2 and dual == 0 and band < intensity:
+                    parts += 1
+                log_width = parts * (tables[_T_LOG_WIDTH + band] + (frame << 3))
+                offset = (log_width >> 1) - parts * 21
+                if n == 2:
+                    offset += parts << 3 >> 2
+                if bits + offset < parts * 2 << 3:
+                    offset += log_width >> 2
+                elif bits + offset < parts * 3 << 3:
+                    offset += log_width >> 3
+                steps = bits + offset + (parts << 2)
+                if steps < 0:
+                    steps = 0
+                steps = steps // parts >> 3
+                if channels * steps > bits >> 3:
+                    steps = bits >> stereo >> 3
+                if steps > 8:
+                    steps = 8
+                c[_PRIORITY + band] = 1 if steps * (parts << 3) >= bits + offset else 0
+                bits -= channels * steps << 3
+            else:
+                excess = bits - (channels << 3)
+                if excess < 0:
+                    excess = 0
+                bits -= excess
+                steps = 0
+                c[_PRIORITY + band] = 1
+            if excess > 0:
+                extra = excess >> (stereo + 3)
+                if extra > 8 - steps:
+                    extra = 8 - steps
+                steps += extra
+                extra = extra * channels << 3
+                c[_PRIORITY + band] = 1 if extra >= excess - balance else 0
+                excess -= extra
+            balance = excess
+        else:
+            steps = bits >> stereo >> 3
+            bits = 0
+            c[_PRIORITY + band] = 1 if steps < 1 else 0
+        c[_FINE + band] = steps
+        c[_PULSES + band] = bits
+        band += 1
+    c[_BALANCE] = balance
+
+
+@micropython.viper
+def fine(c: ptr32, rc: ptr32, data: ptr8):
+    """Decode the finer steps of the energies (section 4.3.2.2)."""
+    channels = c[_CHANNELS]
+    total = rc[_SIZE] << 3
+    band = c[_START]
+    while band < c[_END]:
+        steps = c[_FINE + band]
+        if steps > 0 and int(tell(rc)) + channels * steps <= total:
+            channel = 0
+            while channel < channels:
+                value = int(raw_bits(rc, data, steps))
+                value = ((2 * value + 1) << 15 >> steps) - 32768
+                c[_ENERGY + channel * 21 + band] += value
+                channel += 1
+        band += 1
+
+
+@micropython.viper
+def finest(c: ptr32, rc: ptr32, data: ptr8):
+    """Spend the bits that are left on the energies (section 4.3.2.2), after the shapes."""
+    channels = c[_CHANNELS]
+    left = (rc[_SIZE] << 3) - int(tell(rc))
+    priority = 0
+    while priority < 2:
+        band = c[_START]
+        while band < c[_END] and left >= channels:
+            if c[_FINE + band] < 8 and c[_PRIORITY + band] == priority:
+                channel = 0
+                while channel < channels:
+                    value = (int(raw_bits(rc, data, 1)) << 16) - 32768
+                    c[_ENERGY + channel * 21 + band] += value >> (c[_FINE + band] + 1)
+                    left -= 1
+                    channel += 1
+            band += 1
+        priority += 1

@@ -1,0 +1,393 @@
+"""The decoder of Opus packets (RFC 6716 section 4, with RFC 8251): modes, switches, losses.
+
+See `Decoder`. The layers are loaded when a packet needs them.
+"""
+
+from array import array
+
+import micropython
+from micropython import const
+
+from opus.packet import (
+    CELT,
+    HYBRID,
+    SILK,
+    PacketError,  # noqa: F401  begin raises it
+    duration,
+    end_band,
+    mode,
+    parse,
+    silk_khz,
+)
+from opus.rc import WORDS, bit_logp, start, tell, uniform
+
+_RATES = (8000, 12000, 16000, 24000, 48000)
+
+_SILENT = b"\xff\xff"  # a CELT frame
+
+_FRAMES = const(0)  # what the steps make: the frames of a packet,
+_SPARE = const(1)  # the copy of the frame before it,
+_LOST = const(2)  # or a concealed gap
+
+
+class Decoder:
+    """Decodes Opus packets to mono 16-bit samples at `rate`, 20 ms or less at a time.
+
+        steps = decoder.begin(packet)     # raises PacketError
+        while steps:
+            samples = decoder.step(out)   # fills out, a buffer of at least rate / 25 bytes
+            steps -= 1
+
+    A missing packet is begun with `lose`, or with `begin(next_packet, True)`, which takes the
+    copy that the next packet may hold; then the same steps follow. The packet must not change
+    before its last step.
+    """
+
+    def __init__(self, rate):
+        if rate not in _RATES:
+            raise ValueError("opus rate must be 8000, 12000, 16000, 24000 or 48000")
+        self.rate = rate
+        self._step = 48000 // rate
+        self._rc = array("i", bytes(4 * WORDS))
+        self._rc_extra = array("i", bytes(4 * WORDS))
+        self._silk = None
+        self._resampler = None
+        self._celt = None
+        self._pcm = array("i", bytes(4 * (rate * 60 // 1000)))
+        self._old = array("i", bytes(4 * (rate // 200)))
+        self._brief = array("i", bytes(4 * (rate // 100)))
+        self._starts = array("H", bytes(96))
+        self._sizes = array("H", bytes(96))
+        self._packet = None
+        self._frame = self._count = 0
+        self._kind = _FRAMES
+        self._total = self._filled = self._place = 0
+        self._gap = 0
+        self._packet_mode = 0
+        self._toc = 0
+        #: Range after the last frame, as other decoders report it; 0 after a loss. Below 24 kHz
+        #: hybrid frames leave their inaudible CELT layer unread, and this is not theirs.
+        self.final_range = 0
+        self.reset()
+
+    def reset(self):
+        """Forget the stream; the next packet may be of another one."""
+        self._mode = 0
+        self._redundant = False
+        self._count = self._frame = 0
+        self._gap = 0
+        self._total = self._filled = self._place = 0
+        if self._silk:
+            self._silk.reset()
+        if self._celt:
+            self._celt.reset()
+
+    def begin(self, packet, spare=False):
+        """Take a packet (bytes-like) and return how many steps it takes, 1 to 48.
+
+        With `spare`, the steps make what its first frame's copy for loss holds, or conceal as
+        long a gap when there is none. Raises PacketError; the state is as before then.
+        """
+        count = parse(packet, self._starts, self._sizes)
+        toc = packet[0]
+        length = duration(toc)
+        if spare:
+            if mode(toc) == CELT or self._packet_mode == CELT:
+                return self.lose(length // self._step)
+            count = 1
+        self._toc = toc
+        self._packet = packet
+        self._kind = _SPARE if spare else _FRAMES
+        self._packet_mode = mode(toc)
+        self._frame = 0
+        self._count = count
+        self._total = self._filled = self._place = 0
+        return count * ((length + 959) // 960)
+
+    def lose(self, samples):
+        """Conceal `samples` at the output's rate, a multiple of 2.5 ms; return the steps due."""
+        if samples <= 0 or samples % (self.rate // 400):
+            raise ValueError("opus gap must be a multiple of 2.5 ms")
+        self._kind = _LOST
+        self._gap = samples
+        self._total = self._filled = self._place = 0
+        most = self.rate // 50
+        return (samples + most - 1) // most
+
+    def step(self, out):
+        """Make the next samples, at most 20 ms, into `out`; return their number (0: none due)."""
+        if self._place == self._filled:
+            self._advance()
+        count = min(self._filled - self._place, self.rate // 50)
+        store(self._pcm, self._place, count, out)
+        self._place += count
+        return count
+
+    def _advance(self):
+        if self._kind == _LOST:
+            count = min(self._gap, self.rate // 50)
+            self._gap -= count
+            self._place = self._filled = 0
+            if count:
+                self._conceal(self._pcm, count)
+                self._filled = count
+                self.final_range = 0
+            return
+        if self._filled == self._total:
+            if self._frame == self._count:
+                self._packet = None
+                self._place = self._filled = self._total = 0
+                return
+            self._place = self._filled = 0
+            self._total = duration(self._toc) // self._step
+            self._open()
+        else:
+            self._go_on()
+
+    def _open(self):
+        """Begin the next frame and decode as much of it as one step may."""
+        index = self._frame
+        self._frame = index + 1
+        size = self._sizes[index]
+        self._size = size
+        if size < 2:
+            self._data = None
+            self._go_on()
+            return
+        first = self._starts[index]
+        self._data = memoryview(self._packet)[first : first + size]
+        kind = self._packet_mode
+        before = self._mode
+        start(self._rc, self._data, size)
+        self._switch = before != 0 and (
+            (kind == CELT and before != CELT and not self._redundant)
+            or (kind != CELT and before == CELT)
+        )
+        if kind == CELT:
+            if self._switch:
+                self._conceal(self._old, min(self.rate // 200, self._total))
+            self._finish(0)
+            return
+        if before == CELT:
+            self._layer_silk().reset()
+        toc = self._toc
+        milliseconds = max(10, duration(toc) // 48)
+        channels = 2 if toc & 4 else 1
+        spare = self._kind == _SPARE
+        self._layer_silk().begin(
+            self._rc, self._data, silk_khz(toc), milliseconds, channels, spare
+        )
+        self._go_on()
+        if before != SILK or self._redundant:
+            # the frame's end may change its beginning
+            while self._filled < self._total:
+                self._go_on()
+
+    def _go_on(self):
+        """Decode the next 20 ms of a frame that has begun."""
+        if self._data is None:
+            count = min(self._total - self._filled, self.rate // 50)
+            self._conceal(self._pcm, count, self._filled)
+            self._filled += count
+            self.final_range = 0
+            return
+        silk = self._layer_silk()
+        count = silk.frame(self._rc, self._data, self._kind == _SPARE)
+        filled = self._filled + self._resample(count, self._pcm, self._filled)
+        if filled < self._total:
+            self._filled = filled
+        else:
+            self._finish(self._total)
+
+    def _resample(self, count, out, place):
+        silk = self._silk
+        state = silk.state
+        return self._resampler.run(state, silk.OUT, count, state[0], out, place)
+
+    def _layer_silk(self):
+        if not self._silk:
+            from opus.resamp import Resampler
+            from opus.silk import Silk
+
+            self._silk = Silk()
+            self._resampler = Resampler(self._step)
+        return self._silk
+
+    def _layer_celt(self):
+        if not self._celt:
+            from opus.celt import Celt
+
+            self._celt = Celt(self._step)
+        return self._celt
+
+    def _finish(self, filled):
+        """Decode what follows SILK in the frame: redundancy and the CELT layer."""
+        rc = self._rc
+        data = self._data
+        pcm = self._pcm
+        toc = self._toc
+        kind = self._packet_mode
+        total = self._total
+        quarter = self.rate // 400  # 2.5 ms
+        spare = self._kind == _SPARE
+        channels = 2 if toc & 4 else 1
+        size = self._size
+        extra = 0
+        to_silk = False
+        if kind != CELT and not spare:
+            need = 37 if kind == HYBRID else 17
+            if tell(rc) + need <= 8 * size and (kind == SILK or bit_logp(rc, data, 12)):
+                to_silk = bit_logp(rc, data, 1) != 0
+                if kind == HYBRID:
+                    extra = uniform(rc, data, 256) + 2
+                else:
+                    extra = size - ((tell(rc) + 7) >> 3)
+                size -= extra
+                if size * 8 < tell(rc):
+                    size = extra = 0
+                rc[3] -= extra
+        switch = self._switch and not extra
+        if switch and kind != CELT:
+            self._conceal(self._old, min(self.rate // 200, total))
+        extra_range = 0
+        if extra and to_silk:
+            extra_range = self._extra_frame(size, extra, channels)
+        before = self._mode
+        celt_start = 0 if kind == CELT else 17
+        if kind == CELT or (kind == HYBRID and self._step < 3):
+            celt = self._layer_celt()
+            if before and kind != before and not self._redundant:
+                celt.reset()
+            lm = 0
+            while 120 << lm < total * self._step:
+                lm += 1
+            if spare or size < 2:
+                celt.lose(pcm, 0, lm, celt_start, kind != CELT)
+            else:
+                end = end_band(toc)
+                celt.frame(rc, data, pcm, 0, lm, celt_start, end, channels, kind != CELT)
+        elif (
+            before == HYBRID
+            and self._celt
+            and self._step < 3
+            and not (extra and to_silk and self._redundant)
+        ):
+            start(self._rc_extra, _SILENT, 2)
+            end = end_band(toc)
+            self._celt.frame(self._rc_extra, _SILENT, pcm, 0, 0, 0, end, channels, True)
+        final = rc[0] + 1
+        celt = self._celt
+        if extra and not to_silk:
+            celt = self._layer_celt()
+            celt.reset()
+            extra_range = self._extra_frame(size, extra, channels)
+            cross(
+                pcm,
+                total - quarter,
+                self._old,
+                quarter,
+                pcm,
+                total - quarter,
+                celt.window,
+                quarter,
+            )
+        if extra and to_silk and (before != SILK or self._redundant):
+            copy(self._old, 0, pcm, 0, quarter)
+            cross(self._old, quarter, pcm, quarter, pcm, quarter, celt.window, quarter)
+        if switch:
+            if total >= 2 * quarter:
+                copy(self._old, 0, pcm, 0, quarter)
+                cross(self._old, quarter, pcm, quarter, pcm, quarter, celt.window, quarter)
+            else:
+                cross(self._old, 0, pcm, 0, pcm, 0, celt.window, quarter)
+        self.final_range = 0 if size < 2 else final ^ extra_range
+        self._mode = kind
+        self._redundant = extra > 0 and not to_silk
+        self._filled = total
+
+    def _extra_frame(self, at, size, channels):
+        """Decode the 5 ms that bridge a switch of modes (section 4.5.1); return their range."""
+        celt = self._layer_celt()
+        if size < 2:
+            celt.lose(self._old, 0, 1, 0, False)
+            return self._rc_extra[0] + 1
+        rc = self._rc_extra
+        data = self._data[at : at + size]
+        start(rc, data, size)
+        celt.frame(rc, data, self._old, 0, 1, 0, end_band(self._toc), channels, False)
+        return rc[0] + 1
+
+    def _conceal(self, out, count, place=0):
+        """Make up `count` words of `out` from `place` on with the mode of the last frame."""
+        kind = CELT if self._redundant else self._mode
+        self._redundant = False
+        if kind == 0:
+            for index in range(count):
+                out[place + index] = 0
+            return
+        self._mode = kind
+        quarter = self.rate // 400
+        while count:
+            lm = 3
+            while quarter << lm > count:
+                lm -= 1
+            made = quarter << lm
+            if kind != CELT:
+                if lm > 1:
+                    self._resample(self._silk.lose(5 << (lm - 1)), out, place)
+                else:
+                    self._resample(self._silk.lose(10), self._brief, 0)
+                    copy(self._brief, 0, out, place, made)
+            if kind == CELT or (kind == HYBRID and self._step < 3):
+                celt = self._layer_celt()
+                celt.lose(out, place, lm, 0 if kind == CELT else 17, kind != CELT)
+            place += made
+            count -= made
+
+
+@micropython.viper
+def store(pcm: ptr32, place: int, count: int, out: ptr8):
+    """Clamp `count` words from `place` on to 16 bits and write them, low byte first."""
+    end = place + count
+    at = 0
+    while place < end:
+        value = pcm[place]
+        if value > 32767:
+            value = 32767
+        elif value < -32768:
+            value = -32768
+        out[at] = value & 255
+        out[at + 1] = value >> 8 & 255
+        at += 2
+        place += 1
+
+
+@micropython.viper
+def copy(source: ptr32, at: int, out: ptr32, place: int, count: int):
+    """Copy `count` words."""
+    end = at + count
+    while at < end:
+        out[place] = source[at]
+        at += 1
+        place += 1
+
+
+@micropython.viper
+def cross(old: ptr32, i: int, new: ptr32, j: int, out: ptr32, k: int, window: ptr16, count: int):
+    """Fade from `old` to `new` over `count` words with the square of the window."""
+    at = 0
+    while at < count:
+        weight = window[at] * window[at] >> 15
+        a = old[i + at]
+        b = new[j + at]
+        # what would be clamped later, must be now
+        if a > 32767:
+            a = 32767
+        elif a < -32768:
+            a = -32768
+        if b > 32767:
+            b = 32767
+        elif b < -32768:
+            b = -32768
+        out[k + at] = a + ((b - a) * weight >> 15)
+        at += 1

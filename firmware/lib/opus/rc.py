@@ -1,0 +1,276 @@
+"""The range decoder of RFC 6716 section 4.1, one symbol a call.
+
+Its state is `rc`, an array of ten int32 words, and `data`, the frame:
+
+0: range - 1 (the range itself may be 2^31), 1: value, 2: bytes taken from the front,
+3: bytes in the frame, 4: last byte from the front, 5: bytes taken from the back,
+6: raw bits read ahead, 7: their number, 8: raw bits used, 9: range of one part,
+between `decode` and `update`.
+
+Beyond the end of the frame zeros are read, as the RFC wants. Functions that decode many symbols
+(`silk_pulses`, `celt_bands`) keep the state in locals and repeat the loop that renormalises.
+"""
+
+import micropython
+from micropython import const
+
+_RANGE = const(0)
+_VALUE = const(1)
+_FRONT = const(2)
+_SIZE = const(3)
+_LAST = const(4)
+_BACK = const(5)
+_AHEAD = const(6)
+_AHEAD_BITS = const(7)
+_RAW = const(8)
+_UNIT = const(9)
+
+#: Words of the state.
+WORDS = const(10)
+
+
+@micropython.viper
+def start(rc: ptr32, data: ptr8, size: int):
+    """Begin a frame of `size` bytes (section 4.1.1)."""
+    rc[_SIZE] = size
+    rc[_FRONT] = 1
+    rc[_BACK] = 0
+    rc[_AHEAD] = 0
+    rc[_AHEAD_BITS] = 0
+    rc[_RAW] = 0
+    last = 0
+    if size > 0:
+        last = data[0]
+    rc[_LAST] = last
+    rc[_RANGE] = 127
+    rc[_VALUE] = 127 - (last >> 1)
+    renormalise(rc, data)
+
+
+@micropython.viper
+def renormalise(rc: ptr32, data: ptr8):
+    """Take bytes until the range is above 2^23 (section 4.1.2.1)."""
+    span = rc[_RANGE]
+    value = rc[_VALUE]
+    front = rc[_FRONT]
+    last = rc[_LAST]
+    while (span >> 23) == 0:
+        byte = 0
+        if front < rc[_SIZE]:
+            byte = data[front]
+        front += 1
+        span = (span << 8) | 255
+        value = (value << 8) | ((((last << 8) | byte) >> 1 & 255) ^ 255)
+        last = byte
+    rc[_RANGE] = span
+    rc[_VALUE] = value
+    rc[_FRONT] = front
+    rc[_LAST] = last
+
+
+@micropython.viper
+def icdf(rc: ptr32, data: ptr8, tables: ptr8, offset: int) -> int:
+    """Decode with the table at `offset`, in 1/256 (section 4.1.3.3)."""
+    span = rc[_RANGE]
+    value = rc[_VALUE]
+    unit = ((span >> 1) + (span & 1)) >> 7
+    low = unit * tables[offset]
+    symbol = 0
+    if value >= low:
+        span -= low
+    else:
+        high = low
+        while value < low:
+            high = low
+            symbol += 1
+            low = unit * tables[offset + symbol]
+        span = high - low - 1
+    value -= low
+    if (span >> 23) == 0:
+        front = rc[_FRONT]
+        last = rc[_LAST]
+        while (span >> 23) == 0:
+            byte = 0
+            if front < rc[_SIZE]:
+                byte = data[front]
+            front += 1
+            span = (span << 8) | 255
+            value = (value << 8) | ((((last << 8) | byte) >> 1 & 255) ^ 255)
+            last = byte
+        rc[_FRONT] = front
+        rc[_LAST] = last
+    rc[_RANGE] = span
+    rc[_VALUE] = value
+    return symbol
+
+
+@micropython.viper
+def bit_logp(rc: ptr32, data: ptr8, logp: int) -> int:
+    """Decode one bit that is 1 with probability 2^-logp, logp 1 to 16 (section 4.1.3.2)."""
+    span = rc[_RANGE]
+    value = rc[_VALUE]
+    unit = ((span >> 1) + (span & 1)) >> (logp - 1)
+    bit = 0
+    if value >= unit:
+        value -= unit
+        span -= unit
+    else:
+        span = unit - 1
+        bit = 1
+    front = rc[_FRONT]
+    last = rc[_LAST]
+    while (span >> 23) == 0:
+        byte = 0
+        if front < rc[_SIZE]:
+            byte = data[front]
+        front += 1
+        span = (span << 8) | 255
+        value = (value << 8) | ((((last << 8) | byte) >> 1 & 255) ^ 255)
+        last = byte
+    rc[_RANGE] = span
+    rc[_VALUE] = value
+    rc[_FRONT] = front
+    rc[_LAST] = last
+    return bit
+
+
+@micropython.viper
+def raw_bits(rc: ptr32, data: ptr8, count: int) -> int:
+    """Take `count` raw bits, 0 to 24, from the back of the frame (section 4.1.4)."""
+    ahead = rc[_AHEAD]
+    bits = rc[_AHEAD_BITS]
+    if bits < count:
+        back = rc[_BACK]
+        while bits < 24:
+            if back < rc[_SIZE]:
+                ahead |= data[rc[_SIZE] - 1 - back] << bits
+                back += 1
+            bits += 8
+        rc[_BACK] = back
+    rc[_AHEAD] = ahead >> count
+    rc[_AHEAD_BITS] = bits - count
+    rc[_RAW] += count
+    return ahead & ((1 << count) - 1)
+
+
+@micropython.viper
+def uniform(rc: ptr32, data: ptr8, total: int) -> int:
+    """Decode a number below `total`, which is 2 to 2^30 (section 4.1.5).
+
+    What a broken frame makes too large comes out as total - 1.
+    """
+    top = total - 1
+    low_bits = 0
+    while (top >> low_bits) > 255:
+        low_bits += 1
+    parts = (top >> low_bits) + 1
+    span = rc[_RANGE]
+    value = rc[_VALUE]
+    unit = span // parts
+    if span - unit * parts == parts - 1:
+        unit += 1
+    symbol = parts - 1 - value // unit
+    if symbol < 0:
+        symbol = 0
+    below = unit * (parts - 1 - symbol)
+    if symbol:
+        rc[_RANGE] = unit - 1
+    else:
+        rc[_RANGE] = span - below
+    rc[_VALUE] = value - below
+    renormalise(rc, data)
+    if low_bits:
+        symbol = (symbol << low_bits) | int(raw_bits(rc, data, low_bits))
+        if symbol > top:
+            symbol = top
+    return symbol
+
+
+@micropython.viper
+def tell(rc: ptr32) -> int:
+    """Return the bits used so far, rounded up (section 4.1.6.1)."""
+    half = (rc[_RANGE] >> 1) + (rc[_RANGE] & 1)  # the range may have 32 bits, its half fits
+    used = (rc[_FRONT] << 3) + 1 + rc[_RAW] - 24
+    half >>= 22
+    while half > 1:
+        half >>= 1
+        used -= 1
+    return used
+
+
+@micropython.viper
+def tell_fraction(rc: ptr32) -> int:
+    """Return the bits used so far in 1/8 bit, rounded up (section 4.1.6.2)."""
+    half = (rc[_RANGE] >> 1) + (rc[_RANGE] & 1)
+    bits = 23
+    while half >> bits:
+        bits += 1
+    used = ((rc[_FRONT] << 3) + 1 + rc[_RAW] - bits - 1) << 3
+    top = half >> (bits - 16)
+    turn = 0
+    part = 0
+    while turn < 3:
+        square = top * (top >> 1)  # half of it; the whole may have 33 bits
+        top = (square >> 14) + ((((square & 16383) << 1) + (top & 1) * top) >> 15)
+        bit = top >> 16
+        part += part + bit
+        top >>= bit
+        turn += 1
+    return used - part
+
+
+@micropython.viper
+def decode(rc: ptr32, total: int) -> int:
+    """Return the cumulative frequency of the next symbol; `update` must follow (4.1.2)."""
+    span = rc[_RANGE]
+    unit = span // total
+    if span - unit * total == total - 1:
+        unit += 1
+    rc[_UNIT] = unit
+    at = total - 1 - rc[_VALUE] // unit
+    return at if at > 0 else 0
+
+
+@micropython.viper
+def update(rc: ptr32, data: ptr8, low: int, high: int, total: int):
+    """Take the symbol from `low` up to `high` of `total`."""
+    unit = rc[_UNIT]
+    below = unit * (total - high)
+    value = rc[_VALUE] - below
+    span = unit * (high - low) - 1 if low > 0 else rc[_RANGE] - below
+    front = rc[_FRONT]
+    last = rc[_LAST]
+    while (span >> 23) == 0:
+        byte = 0
+        if front < rc[_SIZE]:
+            byte = data[front]
+        front += 1
+        span = (span << 8) | 255
+        value = (value << 8) | ((((last << 8) | byte) >> 1 & 255) ^ 255)
+        last = byte
+    rc[_RANGE] = span
+    rc[_VALUE] = value
+    rc[_FRONT] = front
+    rc[_LAST] = last
+
+
+@micropython.viper
+def icdf_small(rc: ptr32, data: ptr8, tables: ptr8, offset: int, bits: int) -> int:
+    """Decode with the table at `offset`, in 1/2^bits (bits 2 to 7)."""
+    span = rc[_RANGE]
+    value = rc[_VALUE]
+    unit = ((span >> 1) + (span & 1)) >> (bits - 1)
+    high = 0
+    low = unit * tables[offset]
+    symbol = 0
+    while value < low:
+        high = low
+        symbol += 1
+        low = unit * tables[offset + symbol]
+    if symbol:
+        rc[_RANGE] = high - low - 1
+    else:
+        rc[_RANGE] = span - low
+    rc[_VALUE] = value - low
+    renormalise(rc, data)
+    return symbol

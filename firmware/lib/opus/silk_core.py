@@ -1,0 +1,283 @@
+"""SILK synthesis (RFC 6716 section 4.2.7.9): from excitation to samples, exactly as the RFC."""
+
+import micropython
+from micropython import const
+
+from opus.silk_lpc import inverse, product
+
+_SUBFRAMES = const(1)
+_SUBLENGTH = const(2)
+_LENGTH = const(3)
+_ORDER = const(4)
+_HISTORY = const(5)
+_LAST_LAG = const(7)
+_LAST_TYPE = const(9)
+_LAST_GAIN = const(10)
+_LOST = const(11)
+_TYPE = const(12)
+_INTERPOLATION = const(14)
+_LTP_SCALE_Q14 = const(49)
+_GAIN = const(50)
+_PITCH = const(54)
+_SCRATCH = const(59)
+_LTP = const(64)
+_LPC0 = const(84)
+_STATE = const(148)
+_ACTIVE = const(164)
+_EXCITATION = const(336)
+_SAMPLES = const(976)
+_RESIDUAL = const(1616)
+_FILTERED = const(2256)
+_OUT = const(2962)
+
+_QUARTER = const(4096)  # Q14
+
+
+@micropython.viper
+def ratio(s: ptr32, a: int, b: int) -> int:
+    """Return about a / b in Q16, the RFC's way; both are gains, 2^16 to 2^31 - 1."""
+    room = 13
+    while (a >> 30) == 0:
+        a <<= 1
+        room += 1
+    while (b >> 30) == 0:
+        b <<= 1
+        room -= 1
+    top = 0x1FFFFFFF // (b >> 16)
+    result = (a >> 16) * top + ((a & 0xFFFF) * top >> 16)
+    s[_SCRATCH] = a - (int(product(s, b, result)) << 3)  # wrap
+    a = s[_SCRATCH]
+    result += (a >> 16) * top + ((a & 0xFFFF) * top >> 16)
+    if room < 0:
+        return result << (0 - room)
+    return result >> room
+
+
+@micropython.viper
+def scale(s: ptr32, at: int, end: int, factor: int):
+    """Multiply the words from `at` up to `end` by `factor` (Q16, below 2^31 - 2^15)."""
+    high = (factor + 0x8000) >> 16
+    low = factor - (high << 16)
+    while at < end:
+        value = s[at]
+        s[at] = (value >> 16) * low + ((value & 0xFFFF) * low >> 16) + value * high  # wrap
+        at += 1
+
+
+@micropython.viper
+def rewhiten(s: ptr32, y: int, at: int, end: int, gain: int):
+    """Filter the samples from `at` up to `end` with the active filter, scale by `gain` (Q31).
+
+    The results go to the residual. `y` is only a register.
+    """
+    order = s[_ORDER]
+    while at < end:
+        p = _SAMPLES + at
+        y = s[p - 1] * s[_ACTIVE] + s[p - 2] * s[_ACTIVE + 1]  # wrap
+        y += s[p - 3] * s[_ACTIVE + 2] + s[p - 4] * s[_ACTIVE + 3]  # wrap
+        y += s[p - 5] * s[_ACTIVE + 4] + s[p - 6] * s[_ACTIVE + 5]  # wrap
+        y += s[p - 7] * s[_ACTIVE + 6] + s[p - 8] * s[_ACTIVE + 7]  # wrap
+        y += s[p - 9] * s[_ACTIVE + 8] + s[p - 10] * s[_ACTIVE + 9]  # wrap
+        if order == 16:
+            y += s[p - 11] * s[_ACTIVE + 10] + s[p - 12] * s[_ACTIVE + 11]  # wrap
+            y += s[p - 13] * s[_ACTIVE + 12] + s[p - 14] * s[_ACTIVE + 13]  # wrap
+            y += s[p - 15] * s[_ACTIVE + 14] + s[p - 16] * s[_ACTIVE + 15]  # wrap
+        s[_SCRATCH] = (s[p] << 12) - y  # wrap
+        y = ((s[_SCRATCH] >> 11) + 1) >> 1
+        if y > 32767:
+            y = 32767
+        elif y < -32768:
+            y = -32768
+        s[_RESIDUAL + at] = (gain >> 16) * y + ((gain & 0xFFFF) * y >> 16)
+        at += 1
+
+
+@micropython.viper
+def predict_long(s: ptr32, y: int, at: int, count: int, lag: int, taps: int, source: int):
+    """Add the long-term prediction to `count` words at `source`; filter and residual follow."""
+    b0 = s[taps]
+    b1 = s[taps + 1]
+    b2 = s[taps + 2]
+    b3 = s[taps + 3]
+    b4 = s[taps + 4]
+    p = _RESIDUAL + at - lag
+    q = _RESIDUAL + at
+    out = _FILTERED + 16
+    end = out + count
+    while out < end:
+        v = s[p + 2]
+        y = (v >> 16) * b0 + ((v & 0xFFFF) * b0 >> 16) + 2
+        v = s[p + 1]
+        y = (v >> 16) * b1 + ((v & 0xFFFF) * b1 >> 16) + y
+        v = s[p]
+        y = (v >> 16) * b2 + ((v & 0xFFFF) * b2 >> 16) + y
+        v = s[p - 1]
+        y = (v >> 16) * b3 + ((v & 0xFFFF) * b3 >> 16) + y
+        v = s[p - 2]
+        y = (v >> 16) * b4 + ((v & 0xFFFF) * b4 >> 16) + y
+        s[out] = s[source] + (y << 1)  # wrap
+        s[q] = s[out] << 1  # wrap
+        p += 1
+        q += 1
+        out += 1
+        source += 1
+
+
+@micropython.viper
+def predict_short(s: ptr32, y: int, count: int, gain: int, at: int):
+    """Filter `count` words with the active filter and write samples, clamped, from `at`.
+
+    `gain` is in Q10. The words lie behind the 16 words of the filter's state.
+    """
+    order = s[_ORDER]
+    high = (gain + 0x8000) >> 16
+    low = gain - (high << 16)
+    p = _FILTERED + 16
+    end = p + count
+    at += _SAMPLES
+    while p < end:
+        v = s[p - 1]
+        y = (v >> 16) * s[_ACTIVE] + ((v & 0xFFFF) * s[_ACTIVE] >> 16) + (order >> 1)
+        v = s[p - 2]
+        y = (v >> 16) * s[_ACTIVE + 1] + ((v & 0xFFFF) * s[_ACTIVE + 1] >> 16) + y
+        v = s[p - 3]
+        y = (v >> 16) * s[_ACTIVE + 2] + ((v & 0xFFFF) * s[_ACTIVE + 2] >> 16) + y
+        v = s[p - 4]
+        y = (v >> 16) * s[_ACTIVE + 3] + ((v & 0xFFFF) * s[_ACTIVE + 3] >> 16) + y
+        v = s[p - 5]
+        y = (v >> 16) * s[_ACTIVE + 4] + ((v & 0xFFFF) * s[_ACTIVE + 4] >> 16) + y
+        v = s[p - 6]
+        y = (v >> 16) * s[_ACTIVE + 5] + ((v & 0xFFFF) * s[_ACTIVE + 5] >> 16) + y
+        v = s[p - 7]
+        y = (v >> 16) * s[_ACTIVE + 6] + ((v & 0xFFFF) * s[_ACTIVE + 6] >> 16) + y
+        v = s[p - 8]
+        y = (v >> 16) * s[_ACTIVE + 7] + ((v & 0xFFFF) * s[_ACTIVE + 7] >> 16) + y
+        v = s[p - 9]
+        y = (v >> 16) * s[_ACTIVE + 8] + ((v & 0xFFFF) * s[_ACTIVE + 8] >> 16) + y
+        v = s[p - 10]
+        y = (v >> 16) * s[_ACTIVE + 9] + ((v & 0xFFFF) * s[_ACTIVE + 9] >> 16) + y
+        if order == 16:
+            v = s[p - 11]
+            y = (v >> 16) * s[_ACTIVE + 10] + ((v & 0xFFFF) * s[_ACTIVE + 10] >> 16) + y
+            v = s[p - 12]
+            y = (v >> 16) * s[_ACTIVE + 11] + ((v & 0xFFFF) * s[_ACTIVE + 11] >> 16) + y
+            v = s[p - 13]
+            y = (v >> 16) * s[_ACTIVE + 12] + ((v & 0xFFFF) * s[_ACTIVE + 12] >> 16) + y
+            v = s[p - 14]
+            y = (v >> 16) * s[_ACTIVE + 13] + ((v & 0xFFFF) * s[_ACTIVE + 13] >> 16) + y
+            v = s[p - 15]
+            y = (v >> 16) * s[_ACTIVE + 14] + ((v & 0xFFFF) * s[_ACTIVE + 14] >> 16) + y
+            v = s[p - 16]
+            y = (v >> 16) * s[_ACTIVE + 15] + ((v & 0xFFFF) * s[_ACTIVE + 15] >> 16) + y
+        if y > 0x7FFFFFF:
+            y = 0x7FFFFFF
+        elif y < -0x8000000:
+            y = -0x8000000
+        v = (s[p] >> 1) + (y << 3)
+        y = v >> 30
+        if y == 0 or y == -1:
+            v = (v << 1) + (s[p] & 1)
+        else:
+            v = 0x3FFFFFFF  # saturate to 2^31 - 1 or -2^31
+            v += v + 1
+            if y < 0:
+                v = 0 - v - 1
+        s[p] = v
+        s[_SCRATCH] = (v >> 16) * low + ((v & 0xFFFF) * low >> 16) + v * high  # wrap
+        y = ((s[_SCRATCH] >> 7) + 1) >> 1
+        if y > 32767:
+            y = 32767
+        elif y < -32768:
+            y = -32768
+        s[at] = y
+        at += 1
+        p += 1
+    p = _FILTERED
+    end = p + 16
+    while p < end:
+        s[p] = s[p + count]
+        p += 1
+
+
+@micropython.viper
+def synthesise(s: ptr32):
+    """Make the samples of a frame behind the history, subframe by subframe."""
+    order = s[_ORDER]
+    length = s[_SUBLENGTH]
+    index = 0
+    while index < 16:
+        s[_FILTERED + index] = s[_STATE + index]
+        index += 1
+    at = s[_HISTORY]
+    k = 0
+    while k < s[_SUBFRAMES]:
+        index = 0
+        while index < order:
+            s[_ACTIVE + index] = s[_LPC0 + (k >> 1) * 16 + index]
+            index += 1
+        gain = s[_GAIN + k]
+        change = 65536
+        if gain != s[_LAST_GAIN]:
+            change = int(ratio(s, s[_LAST_GAIN], gain))
+            scale(s, _FILTERED, _FILTERED + 16, change)
+            s[_LAST_GAIN] = gain
+        taps = _LTP + k * 5
+        voiced = 1 if s[_TYPE] == 2 else 0
+        if s[_LOST] and s[_LAST_TYPE] == 2 and voiced == 0 and k < 2:
+            # no abrupt end of a concealed vowel
+            index = 0
+            while index < 5:
+                s[taps + index] = 0
+                index += 1
+            s[taps + 2] = _QUARTER
+            s[_PITCH + k] = s[_LAST_LAG]
+            voiced = 1
+        source = _EXCITATION + k * length
+        if voiced:
+            lag = s[_PITCH + k]
+            if k == 0 or (k == 2 and s[_INTERPOLATION] < 4):
+                backward = int(inverse(s, gain, 47))
+                if k == 0:
+                    weight = s[_LTP_SCALE_Q14]
+                    backward = (backward >> 16) * weight + ((backward & 0xFFFF) * weight >> 16)
+                    backward <<= 2
+                rewhiten(s, 0, at - lag - 2, at, backward)
+            elif change != 65536:
+                scale(s, _RESIDUAL + at - lag - 2, _RESIDUAL + at, change)
+            predict_long(s, 0, at, length, lag, taps, source)
+        else:
+            index = 0
+            while index < length:
+                s[_FILTERED + 16 + index] = s[source + index]
+                index += 1
+        predict_short(s, 0, length, gain >> 6, at)
+        at += length
+        k += 1
+    index = 0
+    while index < 16:
+        s[_STATE + index] = s[_FILTERED + index]
+        index += 1
+
+
+@micropython.viper
+def remember(s: ptr32, length: int):
+    """Move the newest samples, `length` of them, into the history."""
+    at = _SAMPLES
+    end = at + s[_HISTORY]
+    while at < end:
+        s[at] = s[at + length]
+        at += 1
+
+
+@micropython.viper
+def copy_out(s: ptr32, last: int):
+    """Copy the frame behind the history to the output; `last` samples were there before."""
+    if last:
+        s[_OUT - 2] = s[_OUT + last - 2]
+        s[_OUT - 1] = s[_OUT + last - 1]
+    at = _SAMPLES + s[_HISTORY]
+    length = s[_LENGTH]
+    index = 0
+    while index < length:
+        s[_OUT + index] = s[at + index]
+        index += 1

@@ -1,0 +1,538 @@
+"""SILK gains and filters (RFC 6716 sections 4.2.7.4 to 4.2.7.6): from indices to coefficients.
+
+All results are exact, as the RFC demands; products of 64 bits are made of halves.
+"""
+
+import micropython
+from micropython import const
+
+_KHZ = const(0)
+_SUBFRAMES = const(1)
+_ORDER = const(4)
+_FRESH = const(6)
+_LAST_GAIN = const(8)
+_LOST = const(11)
+_TYPE = const(12)
+_INTERPOLATION = const(14)
+_LAG = const(15)
+_CONTOUR = const(16)
+_PERIODICITY = const(17)
+_SCALE = const(18)
+_GAIN_INDEX = const(24)
+_LTP_INDEX = const(28)
+_NLSF_INDEX = const(32)
+_LTP_SCALE_Q14 = const(49)
+_GAIN = const(50)
+_PITCH = const(54)
+_LOW = const(60)
+_OVERFLOW = const(62)
+_LTP = const(64)
+_LPC0 = const(84)
+_LPC1 = const(100)
+_NLSF = const(116)
+_LAST_NLSF = const(132)
+_NLSF0 = const(164)
+_COS = const(201)
+_P = const(217)
+_Q = const(226)
+_WIDE = const(235)
+_STEP = const(256)
+
+_NB_PREDICT = const(1872)
+_WB_PREDICT = const(1890)
+_NB_SELECT = const(1456)
+_WB_SELECT = const(1616)
+_NB_CODEBOOK = const(1920)
+_WB_CODEBOOK = const(2240)
+_LTP_VQ_0 = const(2752)
+_LTP_VQ_1 = const(2792)
+_LTP_VQ_2 = const(2872)
+_LAGS_NB_10 = const(3032)
+_LAGS_NB = const(3038)
+_LAGS_WB_10 = const(3082)
+_LAGS_WB = const(3106)
+_NB_SPACING = const(3242)
+_WB_SPACING = const(3264)
+_NB_WEIGHT = const(3298)
+_WB_WEIGHT = const(3938)
+_COSINE = const(4962)
+_ORDER_10 = const(5235)
+_ORDER_16 = const(5245)
+
+_AFTER_LOSS = const(63570)  # Q16
+
+
+@micropython.viper
+def product(s: ptr32, a: int, b: int) -> int:
+    """Return a * b >> 32; bits 16 to 31 are left in word 60 of `s`, bits 0 to 15 in word 61."""
+    high_a = a >> 16
+    high_b = b >> 16
+    a &= 0xFFFF
+    b &= 0xFFFF
+    low = uint(a * b)  # wrap
+    cross = high_a * b
+    other = a * high_b
+    middle = (cross & 0xFFFF) + (other & 0xFFFF) + int(low >> 16)
+    s[_LOW] = middle & 0xFFFF
+    s[_LOW + 1] = int(low) & 0xFFFF
+    return high_a * high_b + (cross >> 16) + (other >> 16) + (middle >> 16)
+
+
+@micropython.viper
+def rounded(s: ptr32, a: int, b: int, shift: int) -> int:
+    """Return a * b / 2^shift rounded, shift 17 to 31.
+
+    Word 62 of `s` counts results over 32 bits.
+    """
+    high = int(product(s, a, b))
+    low = s[_LOW]
+    limit = high >> (shift - 1)
+    if limit != 0 and limit != -1:
+        s[_OVERFLOW] += 1
+        return 0
+    result = (high << (32 - shift)) + (low >> (shift - 16))
+    if low >> (shift - 17) & 1:
+        if result >> 16 == 32767 and (result & 0xFFFF) == 65535:
+            s[_OVERFLOW] += 1
+            return 0
+        result += 1
+    return result
+
+
+@micropython.viper
+def inverse(s: ptr32, b: int, shift: int) -> int:
+    """Return about 2^shift / b, the RFC's way; b > 0, the result is below 2^31."""
+    room = 0
+    while (b >> 30) == 0:
+        b <<= 1
+        room += 1
+    top = 0x1FFFFFFF // (b >> 16)
+    error = ((1 << 29) - ((b >> 16) * top + ((b & 0xFFFF) * top >> 16))) << 3
+    result = (top << 16) + ((error >> 16) * top + ((error & 0xFFFF) * top >> 16))
+    return result >> (61 - room - shift)
+
+
+@micropython.viper
+def gains(s: ptr32, conditional: int):
+    """Make gains in Q16 of their indices (section 4.2.7.4)."""
+    last = s[_LAST_GAIN]
+    count = s[_SUBFRAMES]
+    index = 0
+    while index < count:
+        value = s[_GAIN_INDEX + index]
+        if index == 0 and conditional != 2:
+            last -= 16
+            if value > last:
+                last = value
+        else:
+            value -= 4
+            if value > last + 8:
+                last += value * 2 - (last + 8)
+            else:
+                last += value
+        if last < 0:
+            last = 0
+        elif last > 63:
+            last = 63
+        # 1907825 / 65536 steps of 1/128 octave
+        level = last * 29 + (last * 7281 >> 16) + 2090
+        if level > 3967:
+            level = 3967
+        part = level & 127
+        linear = 1 << (level >> 7)
+        curve = part + (part * (128 - part) * -174 >> 16)
+        if level < 2048:
+            linear += linear * curve >> 7
+        else:
+            linear += (linear >> 7) * curve
+        s[_GAIN + index] = linear
+        index += 1
+    s[_LAST_GAIN] = last
+
+
+@micropython.viper
+def frequencies(s: ptr32, tables: ptr8):
+    """Make the line spectral frequencies in Q15 (sections 4.2.7.5.3 and 4.2.7.5.4)."""
+    order = s[_ORDER]
+    predict = _NB_PREDICT
+    select = _NB_SELECT
+    codebook = _NB_CODEBOOK
+    weights = _NB_WEIGHT
+    spacing = _NB_SPACING
+    step = 11796
+    if order == 16:
+        predict = _WB_PREDICT
+        select = _WB_SELECT
+        codebook = _WB_CODEBOOK
+        weights = _WB_WEIGHT
+        spacing = _WB_SPACING
+        step = 9830
+    first = s[_NLSF_INDEX]
+    select += first * (order >> 1)
+    codebook += first * order
+    weights += first * order * 2
+    residual = 0
+    index = order - 1
+    while index >= 0:
+        entry = tables[select + (index >> 1)] >> ((index & 1) << 2) & 1
+        predicted = residual * tables[predict + index + entry * (order - 1)] >> 8
+        residual = s[_NLSF_INDEX + 1 + index] << 10
+        if residual > 0:
+            residual -= 102
+        elif residual < 0:
+            residual += 102
+        residual = (residual * step >> 16) + predicted
+        weight = tables[weights + index * 2] | (tables[weights + index * 2 + 1] << 8)
+        value = residual << 14
+        value = 0 - (0 - value) // weight if value < 0 else value // weight
+        value += tables[codebook + index] << 7
+        if value < 0:
+            value = 0
+        elif value > 32767:
+            value = 32767
+        s[_NLSF + index] = value
+        index -= 1
+    stabilise(s, tables, spacing)
+
+
+@micropython.viper
+def stabilise(s: ptr32, tables: ptr8, spacing: int):
+    """Move frequencies apart to their least distance (section 4.2.7.5.4)."""
+    order = s[_ORDER]
+    index = 0
+    while index <= order:
+        s[_STEP + index] = tables[spacing + index * 2] | (tables[spacing + index * 2 + 1] << 8)
+        index += 1
+    rounds = 0
+    while rounds < 20:
+        least = 0
+        at = -1
+        before = 0
+        index = 0
+        while index <= order:
+            here = 32768
+            if index < order:
+                here = s[_NLSF + index]
+            distance = here - before - s[_STEP + index]
+            if distance < least:
+                least = distance
+                at = index
+            before = here
+            index += 1
+        if at < 0:
+            return
+        if at == 0:
+            s[_NLSF] = s[_STEP]
+        elif at == order:
+            s[_NLSF + order - 1] = 32768 - s[_STEP + order]
+        else:
+            half = s[_STEP + at] >> 1
+            lowest = half
+            index = 0
+            while index < at:
+                lowest += s[_STEP + index]
+                index += 1
+            highest = 32768 - half
+            index = order
+            while index > at:
+                highest -= s[_STEP + index]
+                index -= 1
+            centre = (s[_NLSF + at - 1] + s[_NLSF + at] + 1) >> 1
+            if lowest > highest:  # cannot be with these tables; the RFC's limit then is the lower
+                highest = lowest
+            if centre < lowest:
+                centre = lowest
+            elif centre > highest:
+                centre = highest
+            s[_NLSF + at - 1] = centre - half
+            s[_NLSF + at] = centre - half + s[_STEP + at]
+        rounds += 1
+
+    index = 1
+    while index < order:
+        value = s[_NLSF + index]
+        place = index
+        while place > 0 and s[_NLSF + place - 1] > value:
+            s[_NLSF + place] = s[_NLSF + place - 1]
+            place -= 1
+        s[_NLSF + place] = value
+        index += 1
+    least = s[_STEP]
+    index = 0
+    while index < order:
+        if s[_NLSF + index] < least:
+            s[_NLSF + index] = least
+        least = s[_NLSF + index] + s[_STEP + index + 1]
+        if least > 32767:
+            least = 32767
+        index += 1
+    most = 32768 - s[_STEP + order]
+    index = order - 1
+    while index >= 0:
+        if s[_NLSF + index] > most:
+            s[_NLSF + index] = most
+        most = s[_NLSF + index] - s[_STEP + index]
+        index -= 1
+
+
+@micropython.viper
+def polynomial(s: ptr32, out: int, cosines: int, half: int):
+    """Multiply out the quadratic factors of every second frequency (section 4.2.7.5.6), Q16."""
+    s[out] = 65536
+    s[out + 1] = 0 - s[cosines]
+    k = 1
+    while k < half:
+        factor = s[cosines + 2 * k]
+        n = k + 1
+        while n > 1:
+            value = s[out + n - 1]
+            # factor is below 2^18 in size: its upper part times value fits, as the sum does
+            high = int(product(s, factor, value))
+            scaled = (high << 16) + s[_LOW] + (s[_LOW + 1] >> 15)
+            if n == k + 1:
+                s[out + n] = (s[out + n - 2] << 1) - scaled
+            else:
+                s[out + n] += s[out + n - 2] - scaled
+            n -= 1
+        s[out + 1] -= factor
+        k += 1
+
+
+@micropython.viper
+def expand(s: ptr32, at: int, count: int, chirp: int):
+    """Widen the bandwidth of wide coefficients (section 4.2.7.5.7): a[k] *= chirp^(k+1), Q16."""
+    less = chirp - 65536
+    index = 0
+    while index < count:
+        value = s[at + index]
+        low = (value & 0xFFFF) >> 1
+        low = (low * chirp + ((value & 1) * chirp >> 1)) >> 15
+        s[at + index] = (value >> 16) * chirp + low
+        chirp += ((chirp * less >> 15) + 1) >> 1
+        index += 1
+
+
+@micropython.viper
+def expand_narrow(s: ptr32, at: int, count: int, chirp: int):
+    """Widen the bandwidth of coefficients in Q12, rounded."""
+    less = chirp - 65536
+    index = 0
+    while index < count:
+        s[at + index] = ((chirp * s[at + index] >> 15) + 1) >> 1
+        chirp += ((chirp * less >> 15) + 1) >> 1
+        index += 1
+
+
+@micropython.viper
+def prediction_gain(s: ptr32, at: int) -> int:
+    """Return the inverse prediction gain in Q30 of the Q12 filter, 0 if unstable (4.2.7.5.8)."""
+    order = s[_ORDER]
+    total = 0
+    index = 0
+    while index < order:
+        value = s[at + index]
+        total += value
+        s[_STEP + index] = value << 12
+        index += 1
+    if total >= 4096:
+        return 0
+    gain = 1 << 29
+    gain += gain
+    big = 0x3FFFFFFF
+    big += big + 1
+    small = 0 - big - 1
+    s[_OVERFLOW] = 0
+    k = order - 1
+    while k >= 0:
+        value = s[_STEP + k]
+        if value > 16773022 or value < -16773022:
+            return 0
+        reflection = 0 - (value << 7)
+        rest = 1 << 29
+        rest += rest - int(product(s, reflection, reflection))
+        gain = int(product(s, gain, rest)) << 2
+        if gain < 107374:
+            return 0
+        if k == 0:
+            return gain
+        bits = 0
+        while bits < 31 and (rest >> bits) != 0:
+            bits += 1
+        scale = int(inverse(s, rest, bits + 30))
+        n = 0
+        while n < (k + 1) >> 1:
+            one = s[_STEP + n]
+            two = s[_STEP + k - n - 1]
+            turn = int(rounded(s, two, reflection, 31))
+            if turn >= 0:
+                first = small if one < small + turn else one - turn
+            else:
+                first = big if one > big + turn else one - turn
+            turn = int(rounded(s, one, reflection, 31))
+            if turn >= 0:
+                second = small if two < small + turn else two - turn
+            else:
+                second = big if two > big + turn else two - turn
+            s[_STEP + n] = int(rounded(s, first, scale, bits))
+            s[_STEP + k - n - 1] = int(rounded(s, second, scale, bits))
+            if s[_OVERFLOW]:
+                return 0
+            n += 1
+        k -= 1
+    return gain
+
+
+@micropython.viper
+def filter_of(s: ptr32, tables: ptr8, nlsf: int, out: int):
+    """Make the Q12 filter at `out` of the frequencies at `nlsf` (sections 4.2.7.5.6 to .8)."""
+    order = s[_ORDER]
+    half = order >> 1
+    places = _ORDER_10
+    if order == 16:
+        places = _ORDER_16
+    index = 0
+    while index < order:
+        value = s[nlsf + index]
+        at = _COSINE + (value >> 8) * 2
+        cosine = ((tables[at] | (tables[at + 1] << 8)) ^ 0x8000) - 0x8000
+        following = ((tables[at + 2] | (tables[at + 3] << 8)) ^ 0x8000) - 0x8000
+        value = (cosine << 8) + (following - cosine) * (value & 255)
+        s[_COS + tables[places + index]] = ((value >> 3) + 1) >> 1
+        index += 1
+    polynomial(s, _P, _COS, half)
+    polynomial(s, _Q, _COS + 1, half)
+    index = 0
+    while index < half:
+        even = s[_P + index + 1] + s[_P + index]
+        odd = s[_Q + index + 1] - s[_Q + index]
+        s[_WIDE + index] = 0 - odd - even
+        s[_WIDE + order - index - 1] = odd - even
+        index += 1
+
+    rounds = 0
+    while rounds < 10:
+        most = 0
+        at = 0
+        index = 0
+        while index < order:
+            value = s[_WIDE + index]
+            if value < 0:
+                value = 0 - value
+            if value > most:
+                most = value
+                at = index
+            index += 1
+        most = ((most >> 4) + 1) >> 1
+        if most <= 32767:
+            break
+        if most > 163838:
+            most = 163838
+        chirp = 65470 - ((most - 32767) << 14) // (most * (at + 1) >> 2)
+        expand(s, _WIDE, order, chirp)
+        rounds += 1
+    index = 0
+    while index < order:
+        value = ((s[_WIDE + index] >> 4) + 1) >> 1
+        if rounds == 10:
+            if value > 32767:
+                value = 32767
+            elif value < -32768:
+                value = -32768
+            s[_WIDE + index] = value << 5
+        s[out + index] = value
+        index += 1
+
+    rounds = 0
+    while rounds < 16 and int(prediction_gain(s, out)) == 0:
+        expand(s, _WIDE, order, 65536 - (2 << rounds))
+        index = 0
+        while index < order:
+            s[out + index] = ((s[_WIDE + index] >> 4) + 1) >> 1
+            index += 1
+        rounds += 1
+
+
+@micropython.viper
+def pitch(s: ptr32, tables: ptr8):
+    """Make lags, long-term filters in Q14 and their scale (sections 4.2.7.6.1 to .3)."""
+    count = s[_SUBFRAMES]
+    index = 0
+    if s[_TYPE] != 2:
+        s[_LTP_SCALE_Q14] = 0
+        while index < 20:
+            s[_LTP + index] = 0
+            index += 1
+        index = 0
+        while index < 4:
+            s[_PITCH + index] = 0
+            index += 1
+        return
+    khz = s[_KHZ]
+    if khz == 8:
+        contours = _LAGS_NB
+        width = 11
+        if count == 2:
+            contours = _LAGS_NB_10
+            width = 3
+    else:
+        contours = _LAGS_WB
+        width = 34
+        if count == 2:
+            contours = _LAGS_WB_10
+            width = 12
+    codebook = _LTP_VQ_0
+    if s[_PERIODICITY] == 1:
+        codebook = _LTP_VQ_1
+    elif s[_PERIODICITY] == 2:
+        codebook = _LTP_VQ_2
+    while index < count:
+        shift = (tables[contours + width * index + s[_CONTOUR]] ^ 128) - 128
+        lag = khz * 2 + s[_LAG] + shift
+        if lag < khz * 2:
+            lag = khz * 2
+        elif lag > khz * 18:
+            lag = khz * 18
+        s[_PITCH + index] = lag
+        row = codebook + s[_LTP_INDEX + index] * 5
+        tap = 0
+        while tap < 5:
+            s[_LTP + index * 5 + tap] = ((tables[row + tap] ^ 128) - 128) << 7
+            tap += 1
+        index += 1
+    scale = 15565
+    if s[_SCALE] == 1:
+        scale = 12288
+    elif s[_SCALE] == 2:
+        scale = 8192
+    s[_LTP_SCALE_Q14] = scale
+
+
+@micropython.viper
+def parameters(s: ptr32, tables: ptr8, conditional: int):
+    """Turn the indices of a frame into gains, filters and lags."""
+    order = s[_ORDER]
+    gains(s, conditional)
+    frequencies(s, tables)
+    filter_of(s, tables, _NLSF, _LPC1)
+    if s[_FRESH]:
+        s[_INTERPOLATION] = 4
+    part = s[_INTERPOLATION]
+    index = 0
+    if part < 4:
+        while index < order:
+            last = s[_LAST_NLSF + index]
+            s[_NLSF0 + index] = last + (part * (s[_NLSF + index] - last) >> 2)
+            index += 1
+        filter_of(s, tables, _NLSF0, _LPC0)
+    else:
+        while index < order:
+            s[_LPC0 + index] = s[_LPC1 + index]
+            index += 1
+    index = 0
+    while index < order:
+        s[_LAST_NLSF + index] = s[_NLSF + index]
+        index += 1
+    if s[_LOST]:
+        expand_narrow(s, _LPC0, order, _AFTER_LOSS)
+        expand_narrow(s, _LPC1, order, _AFTER_LOSS)
+    pitch(s, tables)

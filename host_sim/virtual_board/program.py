@@ -1,0 +1,116 @@
+"""The chip's program: the real MicroPython in a process of its own, and the terminal that it has.
+
+It tells the outside world (`host_sim/hw/power.py`) by lines of JSON on a pipe.
+"""
+
+import contextlib
+import fcntl
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import tempfile
+import termios
+
+from host_sim import interpreter
+
+_RAW_BANNER = b"raw REPL; CTRL-B to exit"
+_FRIENDLY_BANNER = b'Type "help()"'
+_HEAP = "8M"
+
+
+class Program:
+    """`config`: for chip_main.py; `raw`: the prompt is to be the raw one, and main.py is not run.
+
+    `tty` and `control` are to be waited for; `read` and `messages` then take what is there.
+    """
+
+    def __init__(self, config: dict, raw: bool):
+        #: whether the prompt is the raw one, as far as it has shown itself
+        self.raw = raw
+        self._up = False
+        self._held_back = b""
+        self._told = b""
+        self.tty, slave = os.openpty()
+        _interruptible(slave)
+        self.control, writing = os.pipe()
+        os.set_inheritable(writing, True)
+        config = {**config, "control": f"/dev/fd/{writing}", "main": not raw}
+        handle, self._config = tempfile.mkstemp(suffix=".json")
+        with open(handle, "w") as file:
+            json.dump(config, file)
+        command, environment = interpreter.bare(_HEAP)
+        script = pathlib.Path(__file__).with_name("chip_main.py")
+        self._process = subprocess.Popen(
+            [*command, "-i", str(script), self._config],
+            env=environment,
+            stdin=slave,
+            stdout=slave,
+            stderr=slave,
+            pass_fds=[writing],
+            start_new_session=True,
+            preexec_fn=_control_terminal,
+        )
+        os.close(slave)
+        os.close(writing)
+
+    def end(self) -> None:
+        """Take its power away."""
+        self._process.kill()
+        self._process.wait()
+        os.close(self.tty)
+        os.close(self.control)
+        pathlib.Path(self._config).unlink()
+
+    def write(self, data: bytes) -> None:
+        """Type; what comes before USB is up waits for it."""
+        if not self._up:
+            self._held_back += data
+            return
+        # a second interrupt on top of a first would end MicroPython on a PC
+        while b"\x03\x03" in data:
+            data = data.replace(b"\x03\x03", b"\x03")
+        os.write(self.tty, data)
+
+    def read(self) -> bytes:
+        """Return what it prints; nothing when it has ended, by Ctrl-D at the prompt."""
+        try:
+            data = os.read(self.tty, 65536)
+        except OSError:
+            return b""
+        raw, friendly = data.rfind(_RAW_BANNER), data.rfind(_FRIENDLY_BANNER)
+        if raw != friendly:
+            self.raw = raw > friendly
+        # MicroPython on a PC ends its prompts' lines with \r\n, to which the terminal adds a \r
+        return data.replace(b"\r\r\n", b"\r\n")
+
+    def messages(self) -> list[tuple]:
+        """Return what it has told: (what, argument) each."""
+        *lines, self._told = (self._told + os.read(self.control, 65536)).split(b"\n")
+        messages = [tuple(json.loads(line)) for line in lines]
+        if ("up", None) in messages:
+            self._up = True
+            # raw before a soft reset, raw after it
+            os.write(self.tty, b"\x01" if self.raw else b"")
+            self.write(self._held_back)
+        return messages
+
+
+def _interruptible(slave):
+    """Raw, but Ctrl-C interrupts and a printed newline is \\r\\n, as on the chip."""
+    mode = termios.tcgetattr(slave)
+    mode[0] = 0
+    mode[1] = termios.OPOST | termios.ONLCR
+    mode[3] = termios.ISIG
+    mode[6][termios.VMIN] = 1
+    mode[6][termios.VTIME] = 0
+    for key in (termios.VQUIT, termios.VSUSP):
+        mode[6][key] = b"\0"
+    termios.tcsetattr(slave, termios.TCSANOW, mode)
+
+
+def _control_terminal():
+    with contextlib.suppress(OSError):
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -1,0 +1,156 @@
+"""Streams of packets, decoders that play them, and measures: shared by the tests of lib/opus."""
+
+import functools
+import os
+import pathlib
+import random
+
+import numpy as np
+import opus_reference as reference
+from opus_reference import CELT, FB, HYBRID, MB, NB, SILK, SWB, VOIP, WB
+
+from tools import viper_check
+
+LIB = pathlib.Path(__file__).resolve().parent.parent / "firmware" / "lib"
+#: `make opus-test` sets it: minutes instead of seconds.
+WHOLE = os.environ.get("OPUS_WHOLE") == "1"
+SECONDS = 300 if WHOLE else 0.3
+KHZ = {NB: 8, MB: 12, WB: 16}
+
+
+@functools.cache
+def checked():
+    """Return the decoder's module with 32-bit checks; kept, because loading takes a second."""
+    return viper_check.Checker(LIB).load("opus.decoder")
+
+
+class Player:
+    """A decoder of ours that returns arrays."""
+
+    def __init__(self, rate, module=None):
+        viper_check.reset()
+        self.rate = rate
+        self._decoder = (module or checked()).Decoder(rate)
+        self._out = bytearray(rate // 25)
+
+    def decode(self, packet, spare=False):
+        """Return the samples of a packet."""
+        return self._steps(self._decoder.begin(packet, spare))
+
+    def lose(self, samples):
+        """Return concealed samples."""
+        return self._steps(self._decoder.lose(samples))
+
+    def ranges(self, packet):
+        """Return the range after each step."""
+        found = []
+        for _ in range(self._decoder.begin(packet)):
+            self._decoder.step(self._out)
+            found.append(self._decoder.final_range)
+        return found
+
+    def _steps(self, steps):
+        parts = []
+        for _ in range(steps):
+            count = self._decoder.step(self._out)
+            parts.append(np.frombuffer(bytes(self._out[: 2 * count]), "<i2"))
+        return np.concatenate(parts)
+
+    def final_range(self):
+        """Return the range after the last frame."""
+        return self._decoder.final_range
+
+
+def packets(mode, bandwidth, milliseconds, bitrate, kind="speech", seconds=None, **settings):
+    """Return the encoder's packets for a test sound; settings are those of `Encoder.set`."""
+    stereo = settings.pop("channels", 1) == 2
+    sound = reference.signal(kind, seconds or SECONDS, seed=settings.pop("seed", 1))
+    if stereo:
+        other = reference.signal("music", seconds or SECONDS)
+        sound = np.stack([sound, sound // 3 + other // 2], 1).ravel()
+    encoder = reference.Encoder(
+        48000,
+        2 if stereo else 1,
+        reference.AUDIO if mode == CELT else VOIP,
+        mode=mode,
+        bandwidth=bandwidth,
+        bitrate=bitrate,
+        complexity=4,
+        **settings,
+    )
+    if stereo:
+        encoder.set(channels=2)
+    size = int(48 * milliseconds) * (2 if stereo else 1)
+    return [encoder.encode(sound[i : i + size]) for i in range(0, len(sound) - size + 1, size)]
+
+
+def play(stream, rate, module=None, reference_rate=None):
+    """Play on both decoders; assert equal ranges; return libopus's samples, clamped, and ours."""
+    theirs = reference.Decoder(reference_rate or rate)
+    ours = Player(rate, module)
+    left, right = [], []
+    for index, packet in enumerate(stream):
+        left.append(theirs.decode_float(packet))
+        right.append(ours.decode(packet))
+        inaudible = rate < 24000 and packet[0] & 0xE0 == 0x60
+        if not inaudible:
+            assert ours.final_range() == theirs.final_range(), f"packet {index}"
+    return np.clip(np.concatenate(left), -32768, 32767), np.concatenate(right).astype(float)
+
+
+def quality(wanted, got, frame, peak=500):
+    """Return the signal-to-noise ratio in dB of each frame with a peak of that size.
+
+    Our rounding to 16 bits limits it: noise of 0.29 in quiet frames.
+    """
+    ratios = []
+    for at in range(0, len(wanted) - frame + 1, frame):
+        part = wanted[at : at + frame]
+        if abs(part).max() >= peak:
+            noise = ((part - got[at : at + frame]) ** 2).sum()
+            ratios.append(10 * np.log10((part**2).sum() / max(noise, 1e-9)))
+    return np.array(ratios)
+
+
+def aligned(wanted, got, rate, top):
+    """Return both at `rate`, below `top` Hz, the first (48 kHz) shifted to where the second is."""
+    step = 48000 // rate
+    count = min(len(wanted) // step, len(got)) // 2 * 2
+    left = np.fft.rfft(wanted[: count * step])
+    right = np.fft.rfft(got[:count])
+    edge = int(count / rate * top)
+    hertz = np.arange(edge) * rate / count
+    cross = left[:edge] * np.conj(right[:edge])
+    best = max(
+        np.arange(0, 0.0003, 2e-6),
+        key=lambda late: (cross * np.exp(-2j * np.pi * hertz * late)).real.sum(),
+    )
+    spectrum = np.zeros(count // 2 + 1, complex)
+    spectrum[:edge] = left[:edge] / step * np.exp(-2j * np.pi * hertz * best)
+    right[edge:] = 0
+    return np.fft.irfft(spectrum, count), np.fft.irfft(right, count)
+
+
+def switching(seed, milliseconds, seconds):
+    """Return packets whose mode and bandwidth change every quarter of a second."""
+    chance = random.Random(seed)
+    sound = reference.signal("speech", seconds, seed=seed)
+    encoder = reference.Encoder(48000, 1, reference.AUDIO, complexity=4)
+    size = 48 * milliseconds
+    stream = []
+    for index, at in enumerate(range(0, len(sound) - size + 1, size)):
+        if index % max(1, 240 // milliseconds) == 0:
+            mode, bandwidth, bitrate = chance.choice(
+                [
+                    (SILK, WB, 20000),
+                    (SILK, NB, 12000),
+                    (SILK, MB, 16000),
+                    (HYBRID, FB, 32000),
+                    (HYBRID, SWB, 32000),
+                    (CELT, FB, 48000),
+                    (CELT, WB, 32000),
+                ]
+            )
+            encoder.set(mode=mode, bandwidth=bandwidth, bitrate=bitrate)
+        stream.append(encoder.encode(sound[at : at + size]))
+    return stream

@@ -1,0 +1,1 @@
+"""Measures what the firmware costs: speed, memory, processor time, latency (`make bench`)."""
