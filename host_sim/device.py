@@ -104,6 +104,7 @@ def configuration(args: argparse.Namespace) -> dict:
     if args.firmware and not pathlib.Path(args.firmware, "parley").is_dir():
         raise UsageError(f"--firmware: {args.firmware} holds no firmware")
     board = json.loads((interpreter.ROOT / "board" / "breadboard.json").read_text())
+    del board["display"]  # the trace tells what it would show
     return {
         "settings": _settings(args),
         "script": script(args),

@@ -108,7 +108,20 @@ async def main(tracer):
     ended = asyncio.Event()
     device = Device(ended)
     board = config["board"]
-    pins = {"boot": board["boot"], "key": board["key"]}
+    if "display" in board:
+        import oled
+
+        display = board["display"]
+        world.i2c_devices[display["address"]] = oled.SSD1306(display["width"], display["height"])
+    pins = {name: board[name] for name in ("boot", "key") if board[name] is not None}
+    for codec in board.get("codecs", ()):
+        import codec_chips
+
+        world.i2c_devices[codec["address"]] = getattr(codec_chips, codec["part"])()
+    if "expander" in board:
+        import codec_chips
+
+        world.i2c_devices[board["expander"]["address"]] = codec_chips.Registers({6: 255, 7: 255})
     tracer.person = person.Person(config["script"], pins, device.say, device.quit)
     limit = Limit(config["timeout"], ended)
     running = asyncio.create_task(device.run(board))

@@ -345,9 +345,9 @@ def converse(*clouds, script=(WAKE, QUIT), runtime="cpython", **options):
 
     Options: `arguments` for the command line, `url`, `speed`,
     `speech`: PCM by file name, for steps with `say`; `settings`: values by name; `stand_in`: the
-    plan of tests/stand_in.py; `window`: of the server's socket; `ssl`: a server's context; `path`:
-    of the address; `actor`: a coroutine function that gets (process, trace) and runs beside the
-    clouds.
+    plan of tests/stand_in.py; `board`: with it, other parts of the board; `window`: of the
+    server's socket; `ssl`: a server's context; `path`: of the address; `actor`: a coroutine
+    function that gets (process, trace) and runs beside the clouds.
     """
     return asyncio.run(_converse(clouds, script, runtime, options))
 
@@ -483,6 +483,8 @@ class _Stage:
         main = str(ROOT / "host_sim" / "device_main.py")
         plan = {"main": main, **options["stand_in"]}
         config = self.scratch / "device.json"
-        config.write_text(json.dumps({**device.configuration(parsed), "stand_in": plan}))
+        values = device.configuration(parsed)
+        values["board"].update(options.get("board", {}))
+        config.write_text(json.dumps({**values, "stand_in": plan}))
         command, environment = interpreter.command(self.runtime, parsed.heap)
         return [*command, str(ROOT / "tests" / "stand_in.py"), str(config)], environment

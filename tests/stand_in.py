@@ -4,8 +4,8 @@ The configuration's `stand_in` holds `main` (the path of device_main.py), `raise
 driver's name, milliseconds, and the exception's name: once, at the first call after that time) and
 `levels` (triples of milliseconds, pin and level: contacts without a script), `send_buffer` (bytes
 of a socket's: a chip has few), `lookup_ms` (how long looking up a name takes), `air` (access
-points as in `world`), `clock` (seconds since 1970 that the calendar shows until it is set), and
-`ports` (pairs of "host:port" on the chip and a port of this machine).
+points as in `world`), `clock` (seconds since 1970 that the calendar shows until it is set),
+`ports` (pairs of "host:port" on the chip and a port of this machine), and `no_display`.
 """
 
 import json
@@ -15,6 +15,7 @@ import chip
 import i2s
 import machine
 import neopixel
+import oled
 import runtime
 import world
 
@@ -23,6 +24,7 @@ _DRIVERS = {
     "speaker": (i2s.I2S, "write"),
     "screen": (neopixel.NeoPixel, "write"),
     "buttons": (machine.Pin, "value"),
+    "display": (machine.I2C, "writevto"),
 }
 _SOL_SOCKET = 1  # of the host
 _SO_SNDBUF = 7
@@ -117,6 +119,8 @@ def install(speed):
 
 
 runtime.install = install
+if plan.get("no_display"):
+    oled.SSD1306 = lambda width, height: None  # nobody answers at its address
 world.access_points.extend(plan.get("air", ()))
 chip.attach(Contacts(plan.get("levels", [])))
 with open(plan["main"]) as _file:

@@ -1,16 +1,23 @@
 """The codec drivers against chips that understand their registers, on a simulated I2C bus."""
 
+import json
+
 import pytest
 from interpreters import RUNTIMES
 from onchip import run_on_chip
+from scripted import RUNTIMES as DEVICES
+from scripted import WAKE, converse, on, silence, tone, voice
+
+from board import schema
 
 both = pytest.mark.parametrize("runtime", RUNTIMES)
 
+CODEC_BOARDS = [name for name in schema.names() if schema.load(name).get("codecs")]
 BUS = """
-import machine, i2c
+import machine, codec_chips
 from es8311 import ES8311
 from es7210 import ES7210
-speaker, microphones = i2c.ES8311(), i2c.ES7210()
+speaker, microphones = codec_chips.ES8311(), codec_chips.ES7210()
 world.i2c_devices.update({0x18: speaker, 0x40: microphones})
 bus = machine.I2C(0, scl=machine.Pin(18), sda=machine.Pin(8))
 def refused(action):
@@ -42,7 +49,7 @@ show(state())
 """,
     )
     assert before == [False, False]
-    assert after == [[True, True], [16, 16], 0, 30]
+    assert after == [[True, True], [16, 24], 0, 30]
     assert stopped == [False, False]
 
 
@@ -119,7 +126,7 @@ show(microphones.hears())
 """,
     )
     assert before == []
-    assert after == [[1, 2], 16, 512]
+    assert after == [[1, 2], 24, 512]
     assert levels == [[0, 0], [6, 6], [30, 30], [30, 30]]
     assert stopped == []
 
@@ -153,6 +160,73 @@ show([speaker.speaks(), microphones.hears()])
     assert told == "ValueError 5000000 Hz is no clock for 16000 samples/s"
     assert other == "ValueError 4096000 Hz is no clock for 44100 samples/s"
     assert untouched == [False, []]
+
+
+@both
+@pytest.mark.parametrize("name", CODEC_BOARDS)
+def test_a_board_is_brought_up_from_its_file(runtime, name):
+    board = json.dumps(schema.load(name))
+    script = f"""
+from parley.codecs import Codecs
+board = json.loads({board!r})
+expander = codec_chips.Registers({{6: 255, 7: 255}})
+if "expander" in board:
+    world.i2c_devices[board["expander"]["address"]] = expander
+codecs = Codecs(board, 16000)
+master = world.frequencies.get(board.get("mclk"), 0)
+clocks = []
+for slots in (64, 32, 64):
+    codecs.bit_clock(slots)
+    clocks.append(speaker.clocks(master, slots * 16000, 16000))
+show([clocks, speaker.speaks(), speaker.hears() or microphones.hears() == [1, 2]])
+show([expander.values[3] & 1, expander.values[7] & 1, expander.values[5]])
+"""
+    sound, port = on_bus(runtime, script)
+    assert sound == [[256] * 3, True, True]
+    if "TCA9555" in board:
+        assert port[:2] == [1, 0]
+    if "PI4IOE" in board:
+        assert port[2] == 0xFF
+
+
+TALKING = ("microphone", "speaker", "codecs", "i2c", "mclk", "expander", "key", "led")
+
+
+@pytest.mark.parametrize("runtime", DEVICES)
+@pytest.mark.parametrize("name", CODEC_BOARDS[1:])
+def test_a_half_duplex_board_holds_a_conversation(runtime, name):
+    """Two turns: it hears, speaks whole replies, hears again, and an interrupt is silence."""
+    board = schema.load(name)
+    reply = tone(1200)
+
+    async def cloud(c):
+        await c.open()
+        await c.device("vad", edge="end")
+        await c.turn("t1", pcm=reply)
+        await c.device("drained")
+        await c.device("vad", edge="end")
+        await c.turn("t2", pcm=tone(6000, 880), done=False)
+
+    run = converse(
+        cloud,
+        script=[
+            WAKE,
+            on("input_open", "say", 400, file="word.wav"),
+            on("drained", "say", 400, file="word.wav"),
+            on("SPEAKING", "boot.click", 600),
+            on("LISTENING", "quit", 500),
+        ],
+        speech={"word.wav": voice(800) + silence(200)},
+        runtime=runtime,
+        stand_in={},
+        board={part: board[part] for part in TALKING if part in board},
+    )
+    run.check_clean()
+    assert not run.events("error")
+    run.check_played(reply)
+    run.check_silent_after(run.time("button", gesture="click"))
+    heard = run.clouds[0].audio
+    assert len(heard) > 2 * 16000 * 1.4
 
 
 @both

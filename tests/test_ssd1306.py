@@ -5,15 +5,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from interpreters import RUNTIMES, Worker
 from onchip import run_on_chip
+from scripted import RUNTIMES as DEVICES
+from scripted import WAKE, converse, normal, on, tone
+
+from board import schema
 
 # CPython has no framebuf; the wrapping of lines is tested on it through a stand-in
 MICROPYTHON = RUNTIMES[1:]
 real = pytest.mark.parametrize("runtime", MICROPYTHON)
 
 SCREEN = """
-import machine, i2c, framebuf
+import machine, oled, framebuf
 from ssd1306 import SSD1306
-screen = i2c.SSD1306()
+screen = oled.SSD1306()
 world.i2c_devices[0x3C] = screen
 bus = machine.I2C(0, scl=machine.Pin(42), sda=machine.Pin(41))
 display = SSD1306(bus)
@@ -134,3 +138,49 @@ def test_wrapping_loses_no_letter_and_keeps_to_the_width(worker, text, width):
     words = [word for word in text.replace("\n", " ").split(" ") if word]
     if all(len(word) <= width for word in words):
         assert " ".join(lines).split() == words
+
+
+DISPLAY = {"display": schema.load("breadboard")["display"]}
+
+
+@pytest.mark.parametrize("runtime", DEVICES)
+def test_a_device_with_a_display_talks(runtime):
+    run = converse(normal, runtime=runtime, stand_in={}, board=DISPLAY)
+    run.check_recovered()
+    assert not run.events("error")
+
+
+@pytest.mark.parametrize("runtime", DEVICES)
+def test_without_a_led_and_a_key_boot_does_the_work(runtime):
+    """A BOOT click interrupts, as a KEY click does where there is a KEY."""
+
+    async def cloud(c):
+        await c.open()
+        await c.device("input", open=True)
+        await c.turn(pcm=tone(3000), done=False)
+
+    run = converse(
+        cloud,
+        script=[WAKE, on("SPEAKING", "boot.click", 400), on("LISTENING", "quit")],
+        runtime=runtime,
+        stand_in={},
+        board={"led": None, "key": None},
+    )
+    run.check_clean()
+    press = run.time("button", gesture="click")
+    run.check_silent_after(press)
+
+
+@pytest.mark.parametrize("runtime", DEVICES)
+def test_a_display_that_is_missing_is_no_fault(runtime):
+    run = converse(normal, runtime=runtime, stand_in={"no_display": True}, board=DISPLAY)
+    run.check_recovered()
+    assert not run.events("error")
+
+
+@pytest.mark.parametrize("runtime", DEVICES)
+def test_a_display_that_fails_is_named_and_ends_no_conversation(runtime):
+    plan = {"raises": [["display", 1300, "OSError"]]}
+    run = converse(normal, runtime=runtime, stand_in=plan, board=DISPLAY)
+    run.check_recovered()
+    assert run.only("error", code="part_failed")["message"].startswith("display: ")

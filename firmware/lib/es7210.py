@@ -57,7 +57,7 @@ class ES7210:
         if bus.readfrom_mem(address, _ID, 2) != _CHIP:
             raise OSError(errno.ENODEV, "no ES7210")
 
-    def start(self, rate, master_clock, bits=16):
+    def start(self, rate, master_clock, bits=24):
         """Power up microphones 1 and 2. `rate`: samples/s; `master_clock`: Hz.
 
         ValueError: no setting makes 512 clocks a sample of that clock.

@@ -58,13 +58,13 @@ class ES8311:
         if bus.readfrom_mem(address, _ID, 2) != _CHIP:
             raise OSError(errno.ENODEV, "no ES8311")
 
-    def start(self, rate, bits=16, master_clock=0, bit_clock=0):
+    def start(self, rate, speaker_bits=16, mic_bits=24, master_clock=0, bit_clock=0):
         """Power up both directions. `rate`: samples/s; clocks in Hz, whichever the board has.
 
+        The bits are those of a sample in its slot of the frame: 16, 24 or 32.
         ValueError: no setting makes 256 clocks a sample of that clock.
         """
         prescale = _prescale(master_clock or bit_clock, rate)
-        word = _BITS[bits]
         self._write(_RESET, _IN_RESET)
         time.sleep_ms(_RESET_MS)
         self._write(_RESET, 0)
@@ -74,8 +74,8 @@ class ES8311:
         self._write(_DAC_OVERSAMPLING, _OVERSAMPLING)
         self._write(_DIVIDERS, 0)
         self._write(_BIT_CLOCK, 0x03)
-        self._write(_SDP_IN, word)
-        self._write(_SDP_OUT, word)
+        self._write(_SDP_IN, _BITS[speaker_bits])
+        self._write(_SDP_OUT, _BITS[mic_bits])
         self._write(_RESET, _RUN)
         self._write(_POWER, 0x01)
         self._write(_ADC_POWER, 0x02)
@@ -87,6 +87,10 @@ class ES8311:
         self.gain(_GAIN_MOST)
         self.volume(100)
         self.mute(False)
+
+    def clock(self, rate, bit_clock):
+        """Another bit clock (Hz) than at the start, where there is no master clock."""
+        self._write(_PRESCALE, _prescale(bit_clock, rate))
 
     def volume(self, percent):
         """Of the speaker: 0 is silence, 100 is 0 dB, between them 0.5 dB a percent."""

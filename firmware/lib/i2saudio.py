@@ -25,7 +25,7 @@ class _Transfers:
     """Two blocks that take turns; counts what the driver holds."""
 
     def __init__(self, i2s, block_bytes, block_ms):
-        self._i2s = i2s
+        self._i2s = None
         self._views = (memoryview(bytearray(block_bytes)), memoryview(bytearray(block_bytes)))
         self._turn = 0  # the block that is handed over next
         self._in_flight = 0
@@ -33,7 +33,24 @@ class _Transfers:
         self._limit_ms = 2 * block_ms + _LATE_MS
         #: callbacks that never came
         self.lost_callbacks = 0
+        if i2s:
+            self.attach(i2s)
+
+    def attach(self, i2s):
+        """Go on with another object of the driver."""
+        self._i2s = i2s
+        self._turn = self._in_flight = 0
+        self._done.clear()
         i2s.irq(self._copied)
+
+    def detach(self):
+        """Give the driver back; transfers in flight are lost."""
+        i2s = self._i2s
+        self._i2s = None
+        self._in_flight = 0
+        if i2s:
+            i2s.deinit()
+        self._done.set()
 
     def _copied(self, _):
         # runs in the scheduler: no allocation
@@ -49,7 +66,8 @@ class _Transfers:
             self.lost_callbacks += 1
 
     def deinit(self):
-        self._i2s.deinit()
+        if self._i2s:
+            self._i2s.deinit()
 
 
 class Input(_Transfers):
@@ -92,6 +110,12 @@ class Output(_Transfers):
         self._last = 0  # the last sample handed over
         self._silent = True  # nothing but zeros since the last sound
         self.block = self._views[0]
+
+    async def open(self):
+        """Sound follows; here the loudspeaker is always ours."""
+
+    def close(self):
+        """What was handed over has been heard."""
 
     def left_ms(self):
         """Return for how long, at least, there is sound left; negative: since when not."""

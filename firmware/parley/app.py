@@ -18,6 +18,7 @@ from waiting import Waiter
 from parley import errors, log, states, trace, ui
 from parley.player import Player
 from parley.protocol import events
+from parley.screen import Screen
 from parley.session import Session
 from parley.speech import Speech
 from parley.websocket_task import WebSocketTask
@@ -62,34 +63,29 @@ class App:
         if not settings.device_id:
             settings.device_id = ":".join(["%02x" % byte for byte in machine.unique_id()])
         # I2S first, while DMA memory is whole; made once
-        mic = board["microphone"]
-        microphone = machine.I2S(
-            mic["i2s"],
-            sck=machine.Pin(mic["sck"]),
-            ws=machine.Pin(mic["ws"]),
-            sd=machine.Pin(mic["sd"]),
-            mode=machine.I2S.RX,
-            bits=32,
-            format=machine.I2S.MONO,
-            rate=_RATE,
-            ibuf=_MIC_DMA,
-        )
-        amplifier = board["speaker"]
-        dma_bytes = settings.speaker_dma_ms // _BLOCK_MS * _BLOCK * 2
-        speaker = machine.I2S(
-            amplifier["i2s"],
-            sck=machine.Pin(amplifier["sck"]),
-            ws=machine.Pin(amplifier["ws"]),
-            sd=machine.Pin(amplifier["sd"]),
-            mode=machine.I2S.TX,
-            bits=16,
-            format=machine.I2S.MONO,
-            rate=_RATE,
-            ibuf=dma_bytes,
-        )
-        self._input = Input(microphone, _MIC_BLOCK * 4, _MIC_BLOCK_MS)
-        self._output = Output(speaker, _BLOCK * 2, _BLOCK_MS, dma_bytes)
-        self._led = neopixel.NeoPixel(machine.Pin(board["led"], machine.Pin.OUT), 1)
+        self._board = board
+        self._codecs = None
+        if board.get("codecs") or "enable" in board["speaker"]:
+            from parley.codecs import Codecs
+
+            self._codecs = Codecs(board, _RATE)
+        self._dma_bytes = settings.speaker_dma_ms // _BLOCK_MS * _BLOCK * 2
+        if board["microphone"]["i2s"] != board["speaker"]["i2s"]:
+            microphone, speaker = self._microphone(), self._speaker()
+            self._input = Input(microphone, _MIC_BLOCK * 4, _MIC_BLOCK_MS)
+            self._output = Output(speaker, _BLOCK * 2, _BLOCK_MS, self._dma_bytes)
+        else:
+            import halfduplex
+
+            turns = halfduplex.Turns(self._microphone, self._speaker)
+            self._input = halfduplex.Input(turns, _MIC_BLOCK * 4, _MIC_BLOCK_MS)
+            self._output = halfduplex.Output(turns, _BLOCK * 2, _BLOCK_MS, self._dma_bytes)
+            turns.listening()
+        self._screen = Screen(board, self._report)
+        self._led = None
+        if board["led"] is not None:
+            pin = machine.Pin(board["led"], machine.Pin.OUT)
+            self._led = neopixel.NeoPixel(pin, board.get("leds", 1))
 
         sink = (self._packets if dialect.FRAMED else self._samples)(uplink, downlink)
         self.player = Player(
@@ -120,12 +116,42 @@ class App:
         for problem in settings.problems:
             log.warn(problem)
             self.session.notice = problem
-        self._buttons = Buttons(
-            (
-                Button("boot", self._button(board["boot"]), DOUBLE | VERY_LONG),
-                Button("key", self._button(board["key"])),
-            ),
-            self.gesture,
+        buttons = [Button("boot", self._button(board["boot"]), DOUBLE | VERY_LONG)]
+        self._has_key = board["key"] is not None
+        if self._has_key:
+            buttons.append(Button("key", self._button(board["key"])))
+        self._buttons = Buttons(buttons, self.gesture)
+
+    def _microphone(self):
+        mic = self._board["microphone"]
+        if self._codecs:
+            self._codecs.bit_clock(64)  # RX always clocks 32-bit stereo
+        return machine.I2S(
+            mic["i2s"],
+            sck=machine.Pin(mic["sck"]),
+            ws=machine.Pin(mic["ws"]),
+            sd=machine.Pin(mic["sd"]),
+            mode=machine.I2S.RX,
+            bits=32,
+            format=machine.I2S.MONO,
+            rate=_RATE,
+            ibuf=_MIC_DMA,
+        )
+
+    def _speaker(self):
+        amplifier = self._board["speaker"]
+        if self._codecs:
+            self._codecs.bit_clock(32)
+        return machine.I2S(
+            amplifier["i2s"],
+            sck=machine.Pin(amplifier["sck"]),
+            ws=machine.Pin(amplifier["ws"]),
+            sd=machine.Pin(amplifier["sd"]),
+            mode=machine.I2S.TX,
+            bits=16,
+            format=machine.I2S.MONO,
+            rate=_RATE,
+            ibuf=self._dma_bytes,
         )
 
     def _samples(self, uplink, downlink):
@@ -185,6 +211,7 @@ class App:
             ("session", self.session.run),
             ("buttons", self._buttons.run),
             ("wifi", self._stay_online),
+            ("screen", self._screen.run),
         )
         tasks = [asyncio.create_task(self._keep(name, part)) for name, part in parts]
         if self._admission:
@@ -227,8 +254,9 @@ class App:
             self._portal.close()
         self._input.deinit()
         self._output.deinit()
-        self._led[0] = (0, 0, 0)
-        self._led.write()
+        if self._led:
+            self._led.fill((0, 0, 0))
+            self._led.write()
 
     async def _keep(self, name, part):
         while True:
@@ -244,12 +272,13 @@ class App:
         """Without a network in the settings the radio is left as it is: others may use it."""
         while not self._settings.networks:
             await asyncio.sleep_ms(_LOOK_MS)
-        import network
+        if self._wifi is None:
+            import network
 
-        from parley.wifi import Wifi
+            from parley.wifi import Wifi
 
-        station = network.WLAN(network.WLAN.IF_STA)
-        self._wifi = Wifi(station, self._settings, self._show, self._came_online)
+            station = network.WLAN(network.WLAN.IF_STA)
+            self._wifi = Wifi(station, self._settings, self._show, self._came_online)
         await self._wifi.run()
 
     async def _set_up(self):
@@ -309,7 +338,7 @@ class App:
                 session.press()
             elif gesture == "up":
                 session.release()
-        elif name == "key" and gesture == "click":
+        elif gesture == "click" and (name == "key" or not self._has_key):
             session.interrupt()
 
     def _connect(self):
@@ -378,19 +407,19 @@ class App:
         self.session.drained()
 
     def _show(self):
-        notice = ""
-        if self._wifi:
-            self._wifi.talking(self.session.phase != states.OFF)
-            notice = self._wifi.notice
-        portal = self._portal
-        line = portal.line if portal else ui.line(self.session, notice)
+        portal, wifi = self._portal, self._wifi
+        if wifi:
+            wifi.talking(self.session.phase != states.OFF)
+        line = portal.line if portal else ui.line(self.session, wifi.notice if wifi else "")
         if line != self._line:
             self._line = line
             trace.emit("ui", "text", line)
             log.info("ui:", line)
+            self._screen.show(line)
         try:
-            self._led[0] = ui.SET_UP if portal else ui.colour(self.session)
-            self._led.write()
+            if self._led:
+                self._led.fill(ui.SET_UP if portal else ui.colour(self.session))
+                self._led.write()
         except Exception as error:  # a screen that fails never ends a conversation
             self._report("led", error)
         self._save()

@@ -7,7 +7,6 @@ that was never set is asked for again at each attempt; checking is never switche
 import asyncio
 import time
 
-import sntp
 from micropython import const
 
 from parley import errors, log
@@ -28,7 +27,7 @@ class Clock:
     def __init__(self, settings, rtc):
         self._settings = settings
         self._rtc = rtc
-        self._query = sntp.Query()
+        self._query = None
         self._asking = False
 
     async def before(self):
@@ -37,10 +36,13 @@ class Clock:
             await asyncio.sleep_ms(_LOOK_MS)
         if is_set():
             return None
+        import sntp
+
         from parley.pairing import set_clock  # it has other work too: only where it is needed
 
         host, _, port = self._settings.time_server.partition(":")
         self._asking = True
+        self._query = self._query or sntp.Query()
         try:
             told = await self._query.ask(host, int(port or sntp.PORT), _LIMIT_MS)
             if not set_clock(told, self._rtc):
@@ -54,4 +56,5 @@ class Clock:
 
     def abort(self):
         """End a question that waits."""
-        self._query.abort()
+        if self._query:
+            self._query.abort()

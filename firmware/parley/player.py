@@ -94,6 +94,7 @@ class Player:
         """Play until the ring is empty or an interrupt came, and until that has been heard."""
         output = self._output
         ring = self._ring
+        await output.open()
         while True:
             await output.room()
             block = output.block
@@ -115,6 +116,7 @@ class Player:
             self.underruns += 1
             self._first = time.ticks_ms() if len(ring) > 1 else None
         await output.silence()
+        output.close()
         if not self._interrupted and not self._finished and len(ring) < 2:
             self.busy = False
 

@@ -55,6 +55,13 @@ class Pin:
             chip.schedule(self._handler, self)
 
 
+class PWM:
+    """A pin with a frequency, which is all that anybody here wants of it."""
+
+    def __init__(self, pin, *, freq, duty_u16):
+        world.frequencies[pin.number] = freq
+
+
 PWRON_RESET = 1
 HARD_RESET = 2
 WDT_RESET = 3

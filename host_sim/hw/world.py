@@ -8,6 +8,7 @@ SILENCE_SAMPLES = 256
 levels = {}  # pin number -> level from outside; a pin without one is at its pull
 edges = {}  # pin number -> function(level), set by machine.Pin.irq
 pixels = {}  # pin number -> list of (r, g, b) last shown by a NeoPixel
+frequencies = {}  # pin -> Hz of the PWM there
 i2c_devices = {}  # address -> chip, see i2c.py
 access_points = []  # Wi-Fi in reach: dicts of ssid, password ("": open), rssi, perhaps hidden
 microphone = None  # .read(view): fills s16 samples
