@@ -442,6 +442,19 @@ def test_a_foreign_session_and_nonsense_change_nothing(runtime):
     assert "for another" not in " ".join(run.shown())
 
 
+def test_an_alert_is_shown_while_the_device_listens(runtime):
+    async def cloud(c):
+        await hello(c)
+        await c.message("listen")
+        await c.say("alert", status="Battery", message="at 5 percent", emotion="sad")
+        await c.device("ui", text="Battery: at 5 percent")
+        await answer(c, pcm=tone(100))
+
+    run = talk(cloud, script=[WAKE, DRAINED], runtime=runtime)
+    run.check_clean()
+    assert run.shown()[-1] == "say the wake word"
+
+
 def test_tools_answer_during_a_reply_without_disturbing_it(runtime):
     """R20: twenty calls during a reply; every request gets one answer with its id."""
     calls = [(number if number % 2 else f"id-{number}") for number in range(20)]

@@ -312,7 +312,8 @@ class Session:
         elif event == events.EMOTION:
             self.emotion = fields["emotion"] or ""
         elif event == events.ALERT:
-            self.notice = ": ".join([t for t in (fields["status"], fields["message"]) if t])
+            if fields["status"] or fields["message"]:
+                self.notice = errors.line(fields["status"] or "notice", fields["message"] or "")
         elif event == events.REBOOT:
             if self.on_reboot:
                 self.on_reboot()
@@ -329,6 +330,7 @@ class Session:
         if turn_id is None:
             self._bad("turn without turn_id")
             return
+        self.notice = ""
         opens = self.dialect.TURN_OPENS_GATE and not self.reply.unfinished
         self.reply.drop()
         self.reply.begin(turn_id, text)
@@ -343,6 +345,7 @@ class Session:
         reply = self.reply
         if reply.gate_open and not reply.done:
             return  # said twice
+        self.notice = ""
         reply.go_on(turn_id)
         self._close_window()
         reply.open_gate()

@@ -30,7 +30,7 @@ def line(session, resting=""):
         return "THINKING: " + session.reply.heard
     if state == states.SPEAKING:
         return session.reply.text or "SPEAKING"
-    return "LISTENING" if session.voice_input_open else "WAIT SESSION"
+    return session.notice or "LISTENING" if session.voice_input_open else "WAIT SESSION"
 
 
 def colour(session):
