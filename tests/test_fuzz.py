@@ -265,14 +265,15 @@ def test_any_file_of_the_pairing_is_used_or_begun_anew(device, tmp_path, content
 # binary frames
 
 _PACKETS = """
-from parley import packets as sinks, settings as settings_module
+from parley import settings as settings_module
+from parley.packets import PacketSink
 import pcmring
 
 def packets(version, rate, frames, heard):
     # returns [bad frames, texts, bytes that wait to be played]
     ring = pcmring.Ring(32768)
     chosen = settings_module.Settings({"version": version, "codec": "pcm"})
-    sink = sinks.PacketSink(ring, 16000, chosen)
+    sink = PacketSink(ring, 16000, chosen)
     texts = []
     sink.on_text = texts.append
     sink.configure(rate)
