@@ -45,6 +45,7 @@ _FIELDS = {
     "led": (int, False),
     "leds": (int, False),
     "display": (dict, False),
+    "pads": (dict, False),
 }
 _PARTS = {
     "microphone": ("part", "i2s", "ws", "sck", "sd"),
@@ -209,6 +210,9 @@ def _check_pins(board):
             board["support"] == "half_duplex" and shared.get(other) == field
         ):
             return f"{field}: GPIO {pin} is taken by {other}"
+    for pin, name in board.get("pads", {}).items():
+        if not pin.isdigit() or not isinstance(name, str):
+            return f"pads: {_shown({pin: name})} is not a GPIO number and a name"
     for part in ("expander", "display"):
         address = board.get(part, {}).get("address", 8)
         if not 8 <= address < 120:

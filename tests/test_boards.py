@@ -60,6 +60,7 @@ MISTAKES = [
     (lambda b: b.update(unverified=["speaker.gain"]), "unverified: there is no speaker.gain"),
     (lambda b: b["display"].update(address=300), "display.address: 300 is no I2C address"),
     (lambda b: b["microphone"].update(part="ES7210"), "codecs: ES7210 is missing"),
+    (lambda b: b.update(pads={"D0": 1}), "pads: "),
     (lambda b: b.update(codecs=[{"part": "ES9"}]), "codecs: each has a part and an address"),
 ]
 

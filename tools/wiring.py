@@ -34,6 +34,7 @@ class Wire:
     kind: str
     field: str = ""
     unverified: bool = False
+    pad: str = ""  # the name that is printed on the board
 
 
 @dataclass
@@ -106,7 +107,8 @@ def _buttons(board):
 def _wire(board, path, label, pin, kind):
     name = path.split(".")[0]
     unverified = path in board["unverified"] or name in board["unverified"]
-    return Wire(label, f"GPIO {pin}", kind, path, unverified)
+    pad = board.get("pads", {}).get(str(pin), "")
+    return Wire(label, f"GPIO {pin}", kind, path, unverified, pad)
 
 
 def _supply(name):
@@ -124,7 +126,8 @@ def table(board: dict) -> str:
         lines.append(f"{part.title} ({part.note})" if part.note else part.title)
         lines += [f"  {detail}" for detail in part.details]
         for wire in part.wires:
-            mark = "   not verified" if wire.unverified else ""
+            mark = f" ({wire.pad})" if wire.pad else ""
+            mark += "   not verified" if wire.unverified else ""
             lines.append(f"  {wire.label:<14}{wire.to}{mark}")
     lines.append("")
     lines.append(f"Flash {board['flash_mb']} MB, PSRAM {board['psram']}{_doubt(board)}")
@@ -233,6 +236,12 @@ def _draw_wire(out, wire, y, x, edge, on_right):
     colour = _COLOURS[wire.kind]
     dashes = ' stroke-dasharray="2 7"' if wire.unverified else ""
     out.append(f'<path class="wire" stroke="{colour}"{dashes} d="M{card} {y}H{edge}"/>')
+    if wire.pad:
+        middle = (card + edge) / 2
+        out.append(
+            f'<text class="note" x="{middle}" y="{y - 5}" text-anchor="middle">'
+            f"{html.escape(wire.to)}</text>"
+        )
     for end in (card, edge):
         out.append(f'<circle cx="{end}" cy="{y}" r="5" fill="{colour}"/>')
     out.append(
@@ -242,7 +251,7 @@ def _draw_wire(out, wire, y, x, edge, on_right):
     anchor = "end" if on_right else "start"
     out.append(
         f'<text class="chip-text" x="{edge - inward}" y="{y + 5}" text-anchor="{anchor}">'
-        f"{html.escape(wire.to)}</text>"
+        f"{html.escape(wire.pad or wire.to)}</text>"
     )
 
 
