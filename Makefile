@@ -5,6 +5,8 @@ VENV := .venv
 PY := $(VENV)/bin/python
 SPEECH := build/speech/pocketsphinx
 SPHINX := 5.1.1
+# tests at once: more than two cores, for many wait for a simulated second
+JOBS ?= 3
 TOOL = $(PY) -m tools.flash $(if $(PORT),--port "$(PORT)") $(if $(BOARD),--board "$(BOARD)")
 
 .DEFAULT_GOAL := help
@@ -36,7 +38,7 @@ sim: $(VENV)/sim.stamp $(SPEECH)/.complete ## hold a spoken conversation: simula
 	@$(PY) -m host_sim talk --protocol $(PROTOCOL)
 
 test: $(VENV)/dev.stamp $(SPEECH)/.complete ## run the tests on both interpreters
-	@$(PY) -m pytest -n 2 tests
+	@$(PY) -m pytest -n $(JOBS) tests
 
 check: $(VENV)/dev.stamp ## lint, compile every firmware file for the chip, check the types
 	@$(VENV)/bin/ruff check .
