@@ -5,8 +5,8 @@ VENV := .venv
 PY := $(VENV)/bin/python
 SPEECH := build/speech/pocketsphinx
 SPHINX := 5.1.1
-# tests at once: more than two cores, for many wait for a simulated second
-JOBS ?= 3
+# tests at once
+JOBS ?= 2
 TOOL = $(PY) -m tools.flash $(if $(PORT),--port "$(PORT)") $(if $(BOARD),--board "$(BOARD)")
 
 .DEFAULT_GOAL := help
