@@ -33,12 +33,14 @@ PARLEY = {
     "device": 4,
     "wifi": 4,
     "portal": 4,
+    "audio": 4,
+    "online": 5,
     "ui": 4,
-    "app": 5,
-    "start": 6,
-    "debug": 7,
+    "app": 6,
+    "start": 7,
+    "debug": 8,
 }
-TOP = 8  # boot.py, main.py
+TOP = 9  # boot.py, main.py
 
 
 def modules():

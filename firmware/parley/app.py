@@ -8,14 +8,13 @@ import gc
 
 import machine
 import neopixel
-import trust
-from i2saudio import Input, Output
 from micropython import const
 from pcmring import Ring
 from pushbutton import DOUBLE, VERY_LONG, Button, Buttons
 from waiting import Waiter
 
-from parley import errors, log, states, trace, ui
+from parley import audio, errors, log, states, trace, ui
+from parley.online import Online
 from parley.player import Player
 from parley.protocol import events
 from parley.screen import Screen
@@ -23,16 +22,9 @@ from parley.session import Session
 from parley.speech import Speech
 from parley.websocket_task import WebSocketTask
 
-_RATE = const(16000)
-_MIC_BLOCK = const(320)  # samples, 20 ms: what the voice detector is tuned for
-_MIC_BLOCK_MS = const(20)
-_BLOCK = const(256)  # samples for the speaker: one DMA buffer, 16 ms
-_BLOCK_MS = const(16)
-_MIC_DMA = const(20480)  # bytes: ten DMA buffers, 160 ms for the interpreter's longest stop
 _UPLINK_FRAME = const(640)  # bytes of a microphone block
 _UPLINK = const(32000)  # bytes, 1 s: the oldest block goes when the network takes less than we say
 _DOWNLINK = const(32768)  # bytes, 1 s: the rest waits in TCP
-_LOOK_MS = const(1000)  # for a network in settings that had none
 _RESTART_MS = const(250)  # before a part that failed is started again
 
 
@@ -48,39 +40,17 @@ class App:
         self._unsaved = False
         self._restarting = False
         self._stopping = Waiter()
-        self._contexts = {}  # TLS, by pin
         self._line = None
         # the largest blocks first, while memory is whole
         gc.collect()
         uplink = Ring(_UPLINK, _UPLINK_FRAME)
         downlink = Ring(_DOWNLINK)
         self.rings = {"uplink": uplink, "downlink": downlink}
-        # neither is made, nor takes memory, before it is needed
-        self._clock = None
-        self._wifi = None
-        self._portal = None
         dialect = _dialect(settings.protocol)
         if not settings.device_id:
             settings.device_id = ":".join(["%02x" % byte for byte in machine.unique_id()])
-        # I2S first, while DMA memory is whole; made once
-        self._board = board
-        self._codecs = None
-        if board.get("codecs") or "enable" in board["speaker"]:
-            from parley.codecs import Codecs
-
-            self._codecs = Codecs(board, _RATE)
-        self._dma_bytes = settings.speaker_dma_ms // _BLOCK_MS * _BLOCK * 2
-        if board["microphone"]["i2s"] != board["speaker"]["i2s"]:
-            microphone, speaker = self._microphone(), self._speaker()
-            self._input = Input(microphone, _MIC_BLOCK * 4, _MIC_BLOCK_MS)
-            self._output = Output(speaker, _BLOCK * 2, _BLOCK_MS, self._dma_bytes)
-        else:
-            import halfduplex
-
-            turns = halfduplex.Turns(self._microphone, self._speaker)
-            self._input = halfduplex.Input(turns, _MIC_BLOCK * 4, _MIC_BLOCK_MS)
-            self._output = halfduplex.Output(turns, _BLOCK * 2, _BLOCK_MS, self._dma_bytes)
-            turns.listening()
+        self._audio = audio.Audio(settings, board)
+        self._online = Online(settings, path, self._show)
         self._screen = Screen(board, self._report)
         self._led = None
         if board["led"] is not None:
@@ -89,12 +59,23 @@ class App:
 
         sink = (self._packets if dialect.FRAMED else self._samples)(uplink, downlink)
         self.player = Player(
-            self._output, downlink, _RATE, settings.prebuffer_ms, self._drained, self.link.room
+            self._audio.output,
+            downlink,
+            audio.RATE,
+            settings.prebuffer_ms,
+            self._drained,
+            self.link.room,
         )
         self.player.set_volume(settings.volume)
         self.link.on_data = self.player.data
         self.speech = Speech(
-            self._input, uplink, _RATE, _MIC_BLOCK, settings, self._voice, self.link.flush
+            self._audio.input,
+            uplink,
+            audio.RATE,
+            audio.MIC_BLOCK,
+            settings,
+            self._voice,
+            self.link.flush,
         )
         self.session = Session(
             dialect,
@@ -122,44 +103,12 @@ class App:
             buttons.append(Button("key", self._button(board["key"])))
         self._buttons = Buttons(buttons, self.gesture)
 
-    def _microphone(self):
-        mic = self._board["microphone"]
-        if self._codecs:
-            self._codecs.bit_clock(64)  # RX always clocks 32-bit stereo
-        return machine.I2S(
-            mic["i2s"],
-            sck=machine.Pin(mic["sck"]),
-            ws=machine.Pin(mic["ws"]),
-            sd=machine.Pin(mic["sd"]),
-            mode=machine.I2S.RX,
-            bits=32,
-            format=machine.I2S.MONO,
-            rate=_RATE,
-            ibuf=_MIC_DMA,
-        )
-
-    def _speaker(self):
-        amplifier = self._board["speaker"]
-        if self._codecs:
-            self._codecs.bit_clock(32)
-        return machine.I2S(
-            amplifier["i2s"],
-            sck=machine.Pin(amplifier["sck"]),
-            ws=machine.Pin(amplifier["ws"]),
-            sd=machine.Pin(amplifier["sd"]),
-            mode=machine.I2S.TX,
-            bits=16,
-            format=machine.I2S.MONO,
-            rate=_RATE,
-            ibuf=self._dma_bytes,
-        )
-
     def _samples(self, uplink, downlink):
         """The link of a dialect with bare samples; return its sink."""
         from parley.samples import SampleSink, SampleSource
 
         self.link = WebSocketTask(SampleSource(uplink), self._settings)
-        return SampleSink(downlink, _RATE)
+        return SampleSink(downlink, audio.RATE)
 
     def _packets(self, uplink, downlink):
         """The link of a dialect with packets of a codec; return its sink."""
@@ -168,7 +117,7 @@ class App:
 
         settings = self._settings
         settings.codec = codec.offer(settings.codec)
-        sink = PacketSink(downlink, _RATE, settings)
+        sink = PacketSink(downlink, audio.RATE, settings)
         sink.on_text = self._received
         self.link = WebSocketTask(PacketSource(uplink, settings), settings)
         self.link.closed_sink = sink.muted
@@ -186,7 +135,7 @@ class App:
         identity = pairing.Identity(
             settings.device_id, settings.client_id, "parley", name, "esp32s3", VERSION
         )
-        self._admission = Admission(settings, identity, kept, self._trust, self._note)
+        self._admission = Admission(settings, identity, kept, self._online.trust, self._note)
 
     def _offer_tools(self, name):
         """The device as MCP server; boards and users add to `self.tools`."""
@@ -210,7 +159,7 @@ class App:
             ("speaker", self.player.run),
             ("session", self.session.run),
             ("buttons", self._buttons.run),
-            ("wifi", self._stay_online),
+            ("wifi", self._online.run),
             ("screen", self._screen.run),
         )
         tasks = [asyncio.create_task(self._keep(name, part)) for name, part in parts]
@@ -219,15 +168,13 @@ class App:
         try:
             await self._stopping.wait_ms(None)
             self.session.leave()
-            if self._portal:
-                self._portal.close()
+            self._online.close()
             while self.session.phase != states.OFF:
                 await asyncio.sleep_ms(20)
         finally:
             for task in tasks:
                 task.cancel()
-            self._input.deinit()
-            self._output.deinit()
+            self._audio.deinit()
         self._save()
         if self._restarting:
             machine.reset()
@@ -250,10 +197,8 @@ class App:
     def close(self):
         """Let go of socket, audio and LED at once, for when the tasks can do nothing any more."""
         self.link.abort()
-        if self._portal:
-            self._portal.close()
-        self._input.deinit()
-        self._output.deinit()
+        self._online.close()
+        self._audio.deinit()
         if self._led:
             self._led.fill((0, 0, 0))
             self._led.write()
@@ -268,50 +213,14 @@ class App:
                 gc.collect()
             await asyncio.sleep_ms(_RESTART_MS)
 
-    async def _stay_online(self):
-        """Without a network in the settings the radio is left as it is: others may use it."""
-        while not self._settings.networks:
-            await asyncio.sleep_ms(_LOOK_MS)
-        if self._wifi is None:
-            import network
-
-            from parley.wifi import Wifi
-
-            station = network.WLAN(network.WLAN.IF_STA)
-            self._wifi = Wifi(station, self._settings, self._show, self._came_online)
-        await self._wifi.run()
-
     async def _set_up(self):
         """The set-up page, until it has stored something or is closed."""
-        import network
-
-        from parley.portal import Portal  # large, and needed once in a board's life
-
-        name = machine.unique_id()[-2:].hex()
-        point = network.WLAN(network.WLAN.IF_AP)
-        station = network.WLAN(network.WLAN.IF_STA)
-        if self._wifi:
-            self._wifi.pause()
-        self._portal = Portal(self._settings, self._path, station, point, name, self._show)
         try:
-            if await self._portal.run():
+            if await self._online.set_up():
                 self.restart()
         except OSError as error:
             self._report("set-up", error)
-        self._portal = None
-        if self._wifi:
-            self._wifi.resume()
         self._show()
-
-    def _came_online(self):
-        asyncio.create_task(self._the_clock().before())  # no secure connection need wait for it
-
-    def _the_clock(self):
-        if self._clock is None:
-            from parley.clock import Clock
-
-            self._clock = Clock(self._settings, machine.RTC())
-        return self._clock
 
     @staticmethod
     def _button(number):
@@ -321,9 +230,9 @@ class App:
         """What a button's gesture means; `pushbutton` names them."""
         trace.emit("button", "name", name, "gesture", gesture)
         session = self.session
-        if self._portal:
+        if self._online.portal:
             if name == "boot" and gesture in ("long", "very_long"):
-                self._portal.close()
+                self._online.close()
         elif name == "boot" and gesture == "very_long":
             if session.phase == states.OFF and self._path:
                 asyncio.create_task(self._set_up())
@@ -344,10 +253,9 @@ class App:
     def _connect(self):
         """Open the link; return `(code, detail)` when that can't even begin."""
         settings = self._settings
-        if self._wifi and not self._wifi.online:
-            self._wifi.hurry()
-            return errors.NETWORK, self._wifi.notice
-        problem = self._admission.check() if self._admission else None
+        problem = self._online.check()
+        if not problem and self._admission:
+            problem = self._admission.check()
         if problem:
             return problem
         headers = []
@@ -356,22 +264,12 @@ class App:
             headers.append(("Authorization", token if " " in token else "Bearer " + token))
         headers.extend(self.session.dialect.headers(settings))
         try:
-            context = self._trust(settings.url)
+            context = self._online.trust(settings.url)
         except (OSError, ValueError) as error:
             return errors.UNTRUSTED, "%s: %s" % (settings.ca_file, error)
-        self.link.open(settings.url, headers, context, self._the_clock() if context else None)
+        clock = self._online.clock() if context else None
+        self.link.open(settings.url, headers, context, clock)
         return None
-
-    def _trust(self, url):
-        """The TLS context for a secure address, else None; made once, parsing is slow."""
-        scheme = url.split("://")[0].lower()
-        if scheme not in ("wss", "https"):
-            return None
-        pin = self._settings.pin if scheme == "wss" else ""  # a pairing server has its own
-        if pin not in self._contexts:
-            with open(self._settings.ca_file, "rb") as file:
-                self._contexts[pin] = trust.client_context(file.read(), pin)
-        return self._contexts[pin]
 
     def _resting(self):
         return self.session.phase == states.OFF
@@ -407,10 +305,10 @@ class App:
         self.session.drained()
 
     def _show(self):
-        portal, wifi = self._portal, self._wifi
-        if wifi:
-            wifi.talking(self.session.phase != states.OFF)
-        line = portal.line if portal else ui.line(self.session, wifi.notice if wifi else "")
+        online = self._online
+        portal = online.portal
+        online.talking(self.session.phase != states.OFF)
+        line = portal.line if portal else ui.line(self.session, online.notice())
         if line != self._line:
             self._line = line
             trace.emit("ui", "text", line)
