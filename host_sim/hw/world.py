@@ -61,7 +61,10 @@ class Microphone:
 
 
 class Speaker:
-    """Writes what is heard to a WAV: sample n is the sound at n / rate seconds."""
+    """Writes what is heard to a WAV: sample n is the sound at n / rate seconds.
+
+    `on_play(time_us, milliseconds)` follows the sound that is no silence.
+    """
 
     def __init__(self, path, rate, on_play):
         self._rate = rate
@@ -75,7 +78,7 @@ class Speaker:
     def play(self, time_us, view, silent):
         """`view`: s16 samples that begin to sound at `time_us`."""
         if not silent:
-            self._on_play(len(view) // 2 * 1000 // self._rate)
+            self._on_play(time_us, len(view) // 2 * 1000 // self._rate)
         if self._file:
             self._pad(time_us)
             if not silent:

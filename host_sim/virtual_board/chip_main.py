@@ -57,8 +57,8 @@ class Trace:
         self._file = file
         self.person = None
 
-    def event(self, name, pairs):
-        fields = {"t_ms": chip.now_us // 1000, "ev": name}
+    def event(self, name, pairs, time_us=None):
+        fields = {"t_ms": (chip.now_us if time_us is None else time_us) // 1000, "ev": name}
         for index in range(0, len(pairs), 2):
             fields[pairs[index]] = pairs[index + 1]
         if self._file:
@@ -73,8 +73,8 @@ class Trace:
     def said(self):
         self.happened("said")
 
-    def played(self, milliseconds):
-        self.event("play", ("ms", milliseconds))
+    def played(self, time_us, milliseconds):
+        self.event("play", ("ms", milliseconds), time_us)
 
     def happened(self, event):
         if self.person:
