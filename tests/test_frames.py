@@ -7,7 +7,7 @@ import peer
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from interpreters import RUNTIMES, Failed, Worker
+from interpreters import EMITTERS, Failed, Worker
 
 SOURCE = """
 import frames, utf8
@@ -77,7 +77,7 @@ def text(data, cuts):
 """
 
 
-@pytest.fixture(scope="module", params=RUNTIMES)
+@pytest.fixture(scope="module", params=EMITTERS)
 def worker(request):
     worker = Worker(request.param, SOURCE)
     yield worker

@@ -6,7 +6,7 @@ import pytest
 import twins
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from interpreters import RUNTIMES, Failed, Worker
+from interpreters import EMITTERS, Failed, Worker
 
 SAMPLE = st.integers(-32768, 32767)
 EDGE = st.sampled_from([-32768, -32767, -1, 0, 1, 32766, 32767])
@@ -14,7 +14,7 @@ SAMPLES = st.lists(SAMPLE | EDGE, max_size=64)
 GAIN_Q15 = st.integers(0, 32768)
 
 
-@pytest.fixture(scope="module", params=RUNTIMES)
+@pytest.fixture(scope="module", params=EMITTERS)
 def worker(request):
     worker = Worker(request.param, "import pcm")
     yield worker

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from interpreters import MICROPYTHON, RUNTIMES, Failed, Worker
+from interpreters import EMITTERS, MICROPYTHON, Failed, Worker
 
 SOURCE = """
 import micropython
@@ -69,7 +69,7 @@ PAIRS = [(a, b) for a in RATES for b in RATES if a != b and 16000 in (a, b)] + [
 CORE = [(24000, 16000), (16000, 24000)]
 
 
-@pytest.fixture(scope="module", params=RUNTIMES)
+@pytest.fixture(scope="module", params=EMITTERS)
 def worker(request):
     worker = Worker(request.param, SOURCE)
     yield worker

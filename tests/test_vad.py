@@ -12,7 +12,7 @@ import pytest
 import twins
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from interpreters import MICROPYTHON, ROOT, RUNTIMES, Failed, Worker
+from interpreters import EMITTERS, MICROPYTHON, ROOT, Failed, Worker
 
 RATE = 16000
 BLOCK = 320
@@ -53,7 +53,7 @@ def edges(blocks, samples):
 """
 
 
-@pytest.fixture(scope="module", params=RUNTIMES)
+@pytest.fixture(scope="module", params=EMITTERS)
 def worker(request):
     worker = Worker(request.param, DRIVER)
     yield worker

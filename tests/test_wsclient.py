@@ -6,13 +6,13 @@ import random
 
 import pytest
 import wsworker
-from interpreters import MICROPYTHON, RUNTIMES
+from interpreters import EMITTERS, MICROPYTHON
 from peer import Peer, close_frame, frame
 
 SIZES = [0, 1, 125, 126, 127, 1023, 1024, 1025, 1436, 1594, 65535, 65536]
 
 
-@pytest.fixture(scope="module", params=RUNTIMES)
+@pytest.fixture(scope="module", params=EMITTERS)
 def worker(request):
     worker = wsworker.start(request.param)
     yield worker

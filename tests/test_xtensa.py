@@ -107,7 +107,7 @@ def image(module, engine="translator"):
     return IMAGES[module, engine]
 
 
-@pytest.fixture(scope="module", params=[r for r in RUNTIMES if r != "mpy"][:2])
+@pytest.fixture(scope="module", params=RUNTIMES)
 def worker(request):
     modules = sorted({name.partition(".")[0] for name in FLASHED})
     worker = Worker(request.param, f"import {', '.join(modules)}")
