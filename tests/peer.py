@@ -6,31 +6,15 @@ also send what no library would.
 """
 
 import asyncio
-import base64
-import hashlib
 import socket
 import struct
 import threading
 
-_GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
+from tools.conformance.wire import answer, close_frame, frame
+
+__all__ = ["Connection", "Peer", "close_frame", "frame"]
+
 _LIMIT = 20  # seconds for a script and for its result
-
-
-def frame(opcode, payload=b"", final=True, first=0, second=0):
-    """Return a server's frame; `first` and `second` are bits to add to its first two bytes."""
-    length = len(payload)
-    head = bytes([opcode | (0x80 if final else 0) | first])
-    if length < 126:
-        head += bytes([length | second])
-    elif length < 65536:
-        head += struct.pack(">BH", 126 | second, length)
-    else:
-        head += struct.pack(">BQ", 127 | second, length)
-    return head + payload
-
-
-def close_frame(code, reason=b""):
-    return frame(8, struct.pack(">H", code) + reason)
 
 
 class Connection:
@@ -44,11 +28,7 @@ class Connection:
     async def answer(self):
         """Read the request; return the bytes of the right answer."""
         self.request = await self.reader.readuntil(b"\r\n\r\n")
-        accept = base64.b64encode(hashlib.sha1(self.header("Sec-WebSocket-Key") + _GUID).digest())
-        return (
-            b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-            b"Sec-WebSocket-Accept: " + accept + b"\r\n\r\n"
-        )
+        return answer(self.request)
 
     def header(self, name):
         """Return the value of a header of the request."""

@@ -7,20 +7,13 @@ frames. /frames/SIZE: sends one binary frame for each byte that a connection to 
 is echoed after it. /echo: does no more than echo. /ignore: reads until the end.
 """
 
-import base64
-import hashlib
 import socket
-import struct
 import threading
 
-_GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
+from tools.conformance.wire import answer, frame
+
 _CHUNK = 1 << 18
 _PATIENCE = 30  # seconds without a byte after which a connection is given up
-
-
-def frame(payload: bytes) -> bytes:
-    """Return a server's binary frame of 126 to 65535 bytes."""
-    return struct.pack(">BBH", 0x82, 126, len(payload)) + payload
 
 
 class Peer:
@@ -61,16 +54,16 @@ class Peer:
 
     def _source(self, connection, size, count):
         at_once = max(1, _CHUNK // size)
-        block = frame(bytes(size)) * at_once
+        block = frame(2, bytes(size)) * at_once
         for _ in range(count // at_once):
             connection.sendall(block)
-        connection.sendall(frame(bytes(size)) * (count % at_once))
+        connection.sendall(frame(2, bytes(size)) * (count % at_once))
 
     def _ignore(self, connection):
         _read(connection, None)
 
     def _frames(self, connection, size):
-        self._waits_for_ticks = connection, frame(bytes(size))
+        self._waits_for_ticks = connection, frame(2, bytes(size))
         _read(connection, None)
         self._waits_for_ticks = None
 
@@ -93,14 +86,8 @@ def _upgrade(connection):
         if not received:
             raise OSError("gone before the upgrade")
         request += received
-    first, *lines = request.decode().split("\r\n")
-    keys = [line.split(":", 1)[1].strip() for line in lines if "websocket-key:" in line.lower()]
-    accept = base64.b64encode(hashlib.sha1("".join(keys).encode() + _GUID).digest())
-    connection.sendall(
-        b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-        b"Sec-WebSocket-Accept: " + accept + b"\r\n\r\n"
-    )
-    return first.split()[1].strip("/").split("/")
+    connection.sendall(answer(request))
+    return request.split()[1].decode().strip("/").split("/")
 
 
 def _read(connection, size):

@@ -12,6 +12,8 @@ import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from tools.conformance.wire import close_frame, frame
+
 CONTINUATION, TEXT, BINARY, CLOSE, PING, PONG = 0, 1, 2, 8, 9, 10
 CLEAN = "clean"
 LOST = "lost"
@@ -29,23 +31,6 @@ class Case:
     ends: str | int = CLEAN
     pieces: tuple = ()
     answer: Callable[[bytes], bytes] | None = None
-
-
-def frame(opcode, payload=b"", final=True, first=0, second=0):
-    """Return a server's frame; `first` and `second` are bits to add to its first two bytes."""
-    length = len(payload)
-    head = bytes([opcode | (0x80 if final else 0) | first])
-    if length < 126:
-        head += bytes([length | second])
-    elif length < 65536:
-        head += struct.pack(">BH", 126 | second, length)
-    else:
-        head += struct.pack(">BQ", 127 | second, length)
-    return head + payload
-
-
-def close(code, reason=b""):
-    return frame(CLOSE, struct.pack(">H", code) + reason)
 
 
 def in_pieces(opcode, payload, *cuts):
@@ -130,7 +115,7 @@ def _fragments():
         for other in (TEXT, BINARY):
             script = [first, frame(other, b"x")]
             yield Case(section, f"opcode {other} inside opcode {opcode}", script, 1002)
-        yield Case(section, f"close inside opcode {opcode}", [first, close(1000)], 1000)
+        yield Case(section, f"close inside opcode {opcode}", [first, close_frame(1000)], 1000)
     for final in (True, False):
         data = frame(CONTINUATION, b"x", final)
         yield Case(section, f"continuation of nothing, final {final}", [data], 1002)
@@ -190,20 +175,23 @@ def _utf8():
 def _closes():
     section = "7.4 close codes"
     for code in (*range(1000, 1004), *range(1007, 1015), 3000, 3999, 4000, 4999):
-        yield Case(section, str(code), [close(code)], code)
+        yield Case(section, str(code), [close_frame(code)], code)
     for code in (0, 1, 999, 1004, 1005, 1006, 1015, 1016, 1100, 2000, 2999, 5000, 65535):
-        yield Case(section, f"{code} may not be sent", [close(code)], 1002)
+        yield Case(section, f"{code} may not be sent", [close_frame(code)], 1002)
     section = "7.1 closing"
     yield Case(section, "without a code", [frame(CLOSE)], 1005)
     yield Case(section, "with half a code", [frame(CLOSE, b"\x03")], 1002)
-    yield Case(section, "with the longest reason", [close(1000, b"x" * 123)], 1000)
-    yield Case(section, "with a reason in UTF-8", [close(1000, "größe".encode())], 1000)
+    yield Case(section, "with the longest reason", [close_frame(1000, b"x" * 123)], 1000)
+    yield Case(section, "with a reason in UTF-8", [close_frame(1000, "größe".encode())], 1000)
     for name in ("surrogate D800", "FF", "ends after two of three"):
-        yield Case(section, "with a reason: " + name, [close(1000, _INVALID[name])], 1007)
-    late = frame(TEXT, b"late") + frame(PING, b"late") + close(1001)
-    yield Case(section, "what follows is ignored", [close(1000) + late], 1000)
+        yield Case(section, "with a reason: " + name, [close_frame(1000, _INVALID[name])], 1007)
+    late = frame(TEXT, b"late") + frame(PING, b"late") + close_frame(1001)
+    yield Case(section, "what follows is ignored", [close_frame(1000) + late], 1000)
     yield Case(
-        section, "what came before is answered", [frame(1, b"a") + close(1000), (1, b"a")], 1000
+        section,
+        "what came before is answered",
+        [frame(1, b"a") + close_frame(1000), (1, b"a")],
+        1000,
     )
 
 
@@ -235,7 +223,7 @@ def _chopped():
         script = [frame(PING, b"p" * 125), (PONG, b"p" * 125)]
         yield Case(section, f"ping in {pieces}", script, pieces=pieces)
         yield Case(section, f"violation in {pieces}", [frame(3)], 1002, pieces=pieces)
-        yield Case(section, f"close in {pieces}", [close(4000, b"why")], 4000, pieces=pieces)
+        yield Case(section, f"close in {pieces}", [close_frame(4000, b"why")], 4000, pieces=pieces)
     yield _echoes(section, "65536 bytes in segments", BINARY, bytes(65536), pieces=(1436,))
     burst = b"".join(frame(TEXT, b"%d" % n) for n in range(100))
     yield Case(section, "a hundred at once", [burst, *((TEXT, b"%d" % n) for n in range(100))])

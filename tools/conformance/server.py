@@ -1,14 +1,12 @@
 """The server of the table: plays one case per connection, in order, and judges what comes."""
 
 import asyncio
-import base64
-import hashlib
 import itertools
 import struct
 
-from tools.conformance.cases import CLEAN, CLOSE, LOST, REFUSED, close
+from tools.conformance.cases import CLEAN, CLOSE, LOST, REFUSED
+from tools.conformance.wire import answer, close_frame
 
-_GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 _PATIENCE_S = 8
 
 
@@ -52,10 +50,8 @@ class _Client:
 
     async def play(self, case):
         request = await self._reader.readuntil(b"\r\n\r\n")
-        answer = _answer(request)
-        if case.answer:
-            answer = case.answer(answer)
-        await self._send(answer, case.pieces)
+        upgrade = answer(request)
+        await self._send(case.answer(upgrade) if case.answer else upgrade, case.pieces)
         if case.ends == REFUSED:
             await self._nothing_more()
             return
@@ -73,7 +69,7 @@ class _Client:
             await self._nothing_more()
             return
         if case.ends == CLEAN:
-            await self._send(close(1000), case.pieces)
+            await self._send(close_frame(1000), case.pieces)
         code = 1000 if case.ends == CLEAN else case.ends
         await self._expect((CLOSE, b"" if code == 1005 else struct.pack(">H", code)))
         await self._nothing_more()
@@ -111,7 +107,7 @@ class _Client:
             if self._writer.can_write_eof():
                 self._writer.write_eof()
             rest = await self._reader.read()
-        except ConnectionError:
+        except OSError:  # it may have gone before our end could be told
             rest = b""
         if rest:
             raise Wrong(f"still sent {rest[:20].hex(' ')}")
@@ -150,20 +146,6 @@ class _Client:
         mask = int.from_bytes((key * (length // 4 + 1))[:length], "little")
         plain = int.from_bytes(payload, "little") ^ mask
         return first & 15, bool(first & 0x80), plain.to_bytes(length, "little")
-
-
-def _answer(request):
-    """Return the right answer to an upgrade request (4.2.2)."""
-    keys = [
-        line.split(b":", 1)[1].strip()
-        for line in request.split(b"\r\n")
-        if line.lower().startswith(b"sec-websocket-key:")
-    ]
-    accept = base64.b64encode(hashlib.sha1(keys[0] + _GUID).digest())
-    return (
-        b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-        b"Sec-WebSocket-Accept: " + accept + b"\r\n\r\n"
-    )
 
 
 def _shown(message):
