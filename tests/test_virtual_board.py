@@ -82,7 +82,7 @@ def test_what_was_flashed_starts_and_mpremote_works_on_it(tmp_path):
 
 @given(st.lists(st.sampled_from([b"a", b"\n", b"\r", b"\r\n"])), st.integers(0, 40))
 def test_a_newline_is_the_same_wherever_what_is_printed_is_cut(pieces, place):
-    """The prompt's \\r\\n comes in two reads when the PC is busy, and mpremote waits for it exactly."""
+    """The prompt's \\r\\n comes in two reads when the PC is busy; mpremote needs it exact."""
     printed = b"".join(pieces)
     first, second = printed[:place], printed[place:]
     whole = cook(printed, b"")
