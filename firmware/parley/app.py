@@ -51,7 +51,7 @@ class App:
             settings.device_id = ":".join(["%02x" % byte for byte in machine.unique_id()])
         self._audio = audio.Audio(settings, board)
         self._online = Online(settings, path, self._show)
-        self._screen = Screen(board, self._report)
+        self._screen = Screen(board, self._report, self._beside("font.bin"))
         self._led = None
         if board["led"] is not None:
             pin = machine.Pin(board["led"], machine.Pin.OUT)
@@ -123,14 +123,17 @@ class App:
         self.link.closed_sink = sink.muted
         return sink
 
+    def _beside(self, name):
+        """A file in the folder of the settings."""
+        return (self._path.rsplit("/", 1)[0] if self._path else "") + "/" + name
+
     def _ask_for_admission(self, name):
         """A server of this family may be named by a pairing server; the UUID is ours for ever."""
         from parley import VERSION, pairing
         from parley.admission import Admission
 
         settings = self._settings
-        folder = self._path.rsplit("/", 1)[0] if self._path else ""
-        kept = pairing.Kept(folder + "/pairing.json")
+        kept = pairing.Kept(self._beside("pairing.json"))
         settings.client_id = settings.client_id or kept.uuid
         identity = pairing.Identity(
             settings.device_id, settings.client_id, "parley", name, "esp32s3", VERSION
