@@ -8,6 +8,7 @@ SPHINX := 5.1.1
 # tests at once
 JOBS ?= 2
 TOOL = $(PY) -m tools.flash $(if $(PORT),--port "$(PORT)") $(if $(BOARD),--board "$(BOARD)")
+FONTS = $(if $(FONT),--font "$(FONT)") $(if $(CHARS),--chars "$(CHARS)")
 
 .DEFAULT_GOAL := help
 
@@ -63,11 +64,11 @@ opus-test: $(VENV)/dev.stamp $(SPEECH)/.complete ## prove the Opus codec on the 
 vad: $(VENV)/dev.stamp $(SPEECH)/.complete ## measure the voice detector beside webrtcvad
 	@$(PY) -m tools.vad_report
 
-flash: $(VENV)/flash.stamp ## write MicroPython and the firmware: PORT= BOARD= [FIRMWARE=file.bin] [ERASE=1]
-	@$(TOOL) flash --from-make $(if $(FIRMWARE),--firmware "$(FIRMWARE)") $(if $(ERASE),--erase)
+flash: $(VENV)/flash.stamp ## write MicroPython and the firmware: PORT= BOARD= [FIRMWARE=file.bin] [FONT=file] [ERASE=1]
+	@$(TOOL) flash --from-make $(FONTS) $(if $(FIRMWARE),--firmware "$(FIRMWARE)") $(if $(ERASE),--erase)
 
 deploy: $(VENV)/flash.stamp ## bring changed files to a running board, in seconds
-	@$(TOOL) deploy
+	@$(TOOL) deploy $(FONTS)
 
 repl: $(VENV)/flash.stamp ## MicroPython's prompt on the board; Ctrl-X leaves it
 	@$(TOOL) repl

@@ -13,7 +13,7 @@ PLATFORM |= {"socket", "struct", "sys", "time", "tls", "uctypes", "vfs"}
 PURE = {"collections", "json", "micropython", "struct", "jsontext"}
 # floors within lib/ and parley/; what is not named stands on 0 in lib/ and on 1 in parley/
 LIB = {"waiting": 1, "i2saudio": 2, "pushbutton": 1, "transport": 2, "wsreceiver": 3}
-LIB |= {"wsclient": 4, "trust": 1, "post": 4, "sntp": 2, "halfduplex": 3}
+LIB |= {"wsclient": 4, "trust": 1, "post": 4, "sntp": 2, "halfduplex": 3, "ssd1306": 1}
 PARLEY = {
     "errors": 0,
     "states": 0,

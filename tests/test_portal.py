@@ -302,6 +302,34 @@ def test_secrets_that_are_left_empty_stay_and_an_open_network_needs_none():
     assert kept["url"] == "wss://old.example/?key=s3cret"
 
 
+ENTERED = """
+from parley.portal import form
+from parley.settings import Settings
+sent = {"network": ["Garden"], "password": ["correct horse"], "token": [""]}
+sent.update(protocol=["xiaozhi"], language=["en-US"])
+for named in ("", "wss://talk.example/v1"):
+    settings = Settings({"protocol": "xiaozhi", "ota_url": "https://pair.example/"})
+    settings.url, settings.device_id = named, "aa:bb"  # the pairing server's, and the chip's
+    sent["url"] = [named]
+    values, problems = form.apply(sent, settings, {"Garden": False})
+    settings.change(values, sys.argv[1])
+    with open(sys.argv[1]) as file:
+        show([problems, sorted(json.load(file))])
+try:
+    settings.change({"url": "wss://new.example/"}, "/no/such/folder/file")
+except OSError:
+    show([settings.url, sorted(settings.values())])
+"""
+
+
+@pytest.mark.parametrize("runtime", RUNTIMES)
+def test_only_what_the_person_has_entered_is_stored(runtime, tmp_path):
+    unnamed, named, failed = run_on_chip(runtime, ENTERED, str(tmp_path / "kept.json"))
+    entered = ["networks", "ota_url", "protocol"]
+    assert unnamed == named == [{}, entered]
+    assert failed == ["wss://talk.example/v1", entered]
+
+
 def test_networks_and_the_token_can_be_forgotten():
     with PortalDevice("cpython", {"networks": STORED, "token": "stored-token"}) as device:
         fields = {"csrf": device.token(), "forget": "Old Home", "token_none": "1"}

@@ -1,5 +1,6 @@
 """The display driver on a display that understands its commands."""
 
+import bdf
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,6 +10,7 @@ from scripted import RUNTIMES as DEVICES
 from scripted import WAKE, converse, normal, on, tone
 
 from board import schema
+from tools import font
 
 # CPython has no framebuf; the wrapping of lines is tested on it through a stand-in
 MICROPYTHON = RUNTIMES[1:]
@@ -33,6 +35,8 @@ def expected(*lines):
     frame = framebuf.FrameBuffer(memory, 128, 64, framebuf.MONO_VLSB)
     for row, line in enumerate(lines):
         frame.text(line, 0, row * 8)
+    return pixels(memory)
+def pixels(memory):
     return [
         "".join(["#" if memory[y // 8 * 128 + x] >> (y % 8) & 1 else "." for x in range(128)])
         for y in range(64)
@@ -40,8 +44,8 @@ def expected(*lines):
 """
 
 
-def on_screen(runtime, script):
-    return run_on_chip(runtime, SCREEN + script)
+def on_screen(runtime, script, *arguments):
+    return run_on_chip(runtime, SCREEN + script, *arguments)
 
 
 @real
@@ -87,15 +91,50 @@ show(sent("LISTENING now for ever"))
 
 
 @real
-def test_what_the_font_lacks_is_a_box(runtime):
+def test_what_no_font_has_is_a_box(runtime):
     (shown,) = on_screen(
         runtime,
         """
 sent("caf\\u00e9 \\u82b1")
-show(screen.rows() == expected("caf\\x7f \\x7f"))
+memory = bytearray(1024)
+frame = framebuf.FrameBuffer(memory, 128, 64, framebuf.MONO_VLSB)
+frame.text("caf", 0, 6)
+frame.rect(25, 1, 6, 14, 1)
+frame.rect(41, 1, 14, 14, 1)
+show(screen.rows() == pixels(memory))
 """,
     )
     assert shown
+
+
+MIXED = """
+from bitmapfont import Font
+display = SSD1306(bus, font=Font(sys.argv[1]))
+sent("It is 15:25 in\\u5317\\u4eac\\uff0c")
+show(screen.rows())
+memory = bytearray(1024)
+frame = framebuf.FrameBuffer(memory, 128, 64, framebuf.MONO_VLSB)
+frame.text("It is 15:25 in", 0, 6)
+show(pixels(memory))
+"""
+
+
+@real
+def test_other_scripts_stand_beside_ascii_and_wrap_between_any_two(runtime, tmp_path):
+    """The comma that would begin a line takes the character before it along."""
+    left, right, comma = ([bits] * 16 for bits in (0xFF01, 0x80FF, 0xC003))
+    glyphs = {"\u5317": left, "\u4eac": right, "\uff0c": comma}
+    file = tmp_path / "font.bin"
+    file.write_bytes(font.build(bdf.write(tmp_path / "a.bdf", glyphs), "".join(glyphs))[0])
+    shown, ascii_only = on_screen(runtime, MIXED, str(file))
+    for y in range(16):
+        assert shown[y] == ascii_only[y][:112] + bits(left[y])
+        assert shown[16 + y] == (bits(right[y]) + bits(comma[y])).ljust(128, ".")
+    assert "#" not in "".join(shown[32:])
+
+
+def bits(row):
+    return f"{row:016b}".replace("0", ".").replace("1", "#")
 
 
 @real
@@ -130,14 +169,25 @@ def worker(request):
     worker.close()
 
 
-@given(st.text(alphabet="ab \n", max_size=80), st.integers(3, 20))
+# letters, spaces, lines, wide ones, and a full stop that begins no line
+@given(st.text(alphabet="ab \n\u4e2d\u6587\u3002", max_size=80), st.integers(3, 20))
 def test_wrapping_loses_no_letter_and_keeps_to_the_width(worker, text, width):
-    lines = worker.call("wrapped", text, width)
-    assert all(len(line) <= width for line in lines)
+    lines = worker.call("wrapped", text, width * 8)
+    assert all(cells(line) <= width for line in lines)
     assert "".join(lines).replace(" ", "") == text.replace(" ", "").replace("\n", "")
     words = [word for word in text.replace("\n", " ").split(" ") if word]
-    if all(len(word) <= width for word in words):
+    if text.isascii() and all(len(word) <= width for word in words):
         assert " ".join(lines).split() == words
+
+
+def cells(line):
+    return sum(1 if letter.isascii() else 2 for letter in line)
+
+
+@given(st.text(alphabet="\u4e2d\u6587", min_size=1, max_size=60), st.integers(2, 10))
+def test_chinese_fills_its_lines(worker, text, width):
+    lines = worker.call("wrapped", text, width * 16)
+    assert all(len(line) == width for line in lines[:-1])
 
 
 DISPLAY = {"display": schema.load("breadboard")["display"]}

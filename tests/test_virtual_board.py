@@ -1,14 +1,18 @@
 """The virtual board against the real esptool and the real mpremote."""
 
+import re
 import subprocess
 import sys
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from virtual_boards import FILES_AT, MEGABYTES, Line, flashed, mpremote, present, until
 
 from host_sim import interpreter
 from host_sim.virtual_board import stand_in
 from host_sim.virtual_board.board import VirtualBoard
+from host_sim.virtual_board.program import cook
 from tools import image
 from tools.port import LOADER_IDS
 
@@ -74,6 +78,17 @@ def test_what_was_flashed_starts_and_mpremote_works_on_it(tmp_path):
     # what was written is still there when the power comes back
     with VirtualBoard(tmp_path) as board:
         assert mpremote(board, "cat", ":there.txt") == local.read_text()
+
+
+@given(st.lists(st.sampled_from([b"a", b"\n", b"\r", b"\r\n"])), st.integers(0, 40))
+def test_a_newline_is_the_same_wherever_what_is_printed_is_cut(pieces, place):
+    """The prompt's \\r\\n comes in two reads when the PC is busy; mpremote needs it exact."""
+    printed = b"".join(pieces)
+    first, second = printed[:place], printed[place:]
+    whole = cook(printed, b"")
+    assert cook(first, b"") + cook(second, first) == whole
+    assert not re.search(rb"(?<!\r)\n", whole) and whole.count(b"\n") == printed.count(b"\n")
+    assert whole.replace(b"\r\n", b"\n") == printed.replace(b"\r\n", b"\n")
 
 
 def test_the_start_is_that_of_the_chip(tmp_path):

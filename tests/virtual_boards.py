@@ -43,9 +43,6 @@ def flashed(
     return VirtualBoard(folder, MEGABYTES, **options)
 
 
-_TRIES = 3  # what a person does when mpremote does not get through
-
-
 def tool(*words: str) -> tuple[int, str]:
     """Run `python -m tools.flash WORDS`; return its exit status and everything it said."""
     said = io.StringIO()
@@ -57,13 +54,7 @@ def tool(*words: str) -> tuple[int, str]:
 def mpremote(board: VirtualBoard, *words: str) -> str:
     """Run the real mpremote; return what it printed."""
     command = [sys.executable, "-m", "mpremote", "connect", board.device, *words]
-    for left in range(_TRIES - 1, -1, -1):
-        try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=15)
-            break
-        except subprocess.TimeoutExpired:  # its handshake has no limit, and a reset can eat a key
-            if not left:
-                raise
+    done = subprocess.run(command, capture_output=True, text=True, timeout=30)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 

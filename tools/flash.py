@@ -30,6 +30,8 @@ def flash(where: target.Target, args: argparse.Namespace) -> None:
     board = target.board(args.board)
     micropython = _micropython(where, args, board)
     files = deploy.installable(where.architecture, board)
+    if "display" in board:
+        files |= _font(args)
     loader = enter_loader(where.port)
     with Chip(loader, _progress) as chip:
         _say(f"{chip.flash_size >> 20} MB of flash, MAC {chip.mac}")
@@ -62,6 +64,22 @@ def _micropython(where, args, board):
         _say("PORT=virtual: a stand-in for MicroPython's image; its unix port runs the files")
         return stand_in.image()
     return image.read_image(image.micropython(board.get("psram", "octal")))
+
+
+def _font(args):
+    """Return the display's font by its name; none when the PC has none."""
+    from tools import font
+
+    path = pathlib.Path(args.font) if args.font else font.find()
+    if path is None:
+        _say(
+            "the display will show ASCII only: this PC has no font that is known to do; give one "
+            "with FONT=file.ttf, and CHARS=zh, zh-all, ja, ko or a text file"
+        )
+        return {}
+    data, count = font.build(path, font.characters(args.chars))
+    _say(f"the display will show {count} characters beside ASCII, from {path.name}")
+    return {font.FILE: data}
 
 
 def _rescue(chip):
@@ -102,6 +120,8 @@ def deploy_files(where: target.Target, args: argparse.Namespace) -> None:
     files = deploy.installable(
         where.architecture, target.board(args.board) if args.board else None
     )
+    if args.font:
+        files |= _font(args)
     with Repl(where.port) as repl:
         count = deploy.deploy(repl, files, where.architecture, lambda path: _say(f"  {path}"))
         repl.reset()
@@ -148,6 +168,8 @@ def _arguments(words):
     add("--port", help="the serial port, or virtual; not needed when one board is plugged in")
     add("--board", help="name of a file in board/")
     add("--firmware", help="MicroPython's image instead of the pinned one")
+    add("--font", help="font for the display, TTF, OTF, TTC, BDF or PCF (default: one of this PC)")
+    add("--chars", help="its characters: zh (the default), zh-all, ja, ko, or a text file's")
     add("--erase", action="store_true", help="flash: erase everything first, settings too")
     add("--seconds", type=float, help="logs: stop after so long")
     add("--from-make", action="store_true", help="take KEY=VALUE from make's command line too")

@@ -2,15 +2,13 @@
 
 import contextlib
 import dataclasses
-import json
 import pathlib
 from collections.abc import Iterator
 
+from board import schema
 from host_sim import interpreter
 from host_sim.usage import UsageError
 from tools import port as ports
-
-BOARDS = interpreter.ROOT / "board"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,11 +45,13 @@ def find(wanted: str | None, folder: pathlib.Path | None = None) -> Iterator[Tar
 
 
 def board(name: str | None) -> dict:
-    """Read the board's file; UsageError names those that there are."""
-    there = ", ".join(sorted(path.stem for path in BOARDS.glob("*.json")))
+    """Read and check the board's file; UsageError says what is wrong, or which there are."""
     if not name:
-        raise UsageError(f"which board? BOARD=...: {there}")
+        raise UsageError(f"which board? BOARD=...: {', '.join(schema.names())}")
     try:
-        return json.loads((BOARDS / f"{name}.json").read_text())
-    except OSError:
-        raise UsageError(f"BOARD: there is no {name}; there are: {there}") from None
+        found = schema.load(name)
+    except schema.BoardError as error:
+        raise UsageError(str(error)) from None
+    if found["support"] == "none":
+        raise UsageError(f"BOARD={name} can't work: {found['why']}")
+    return found

@@ -1,20 +1,25 @@
-"""Text on an SSD1306 display: it wraps at words and shows the last lines; changed pages only.
+"""Text on an SSD1306 display: it wraps and shows the last lines; only changed pages are sent.
 
-`SSD1306(bus, width, height)` and `show(text)`; `step()` sends one changed page (128 bytes, 3 ms of
-the bus) and says whether there are more: call it between other work. The font is framebuf's own,
-8 by 8, ASCII; what it lacks is a box.
+`SSD1306(bus, width, height)` and `show(text)`; `step()` draws one line or sends one changed page
+(128 bytes, 3 ms of the bus) and says whether there is more: call it between other work. ASCII is
+in framebuf's own font, 8 by 8, all else in a `bitmapfont.Font`; what that lacks is a box.
 """
 
 import framebuf
+from bitmapfont import HEIGHT, width
 from micropython import const
 
 ADDRESS = const(0x3C)
 _COMMAND = b"\x00"
 _DATA = b"\x40"
 _FONT = const(8)  # pixels, both ways
+_KEPT = const(400)  # characters of a text: more than a display holds
+_DROP = const(6)  # pixels: how much lower ASCII stands in a line with other characters
 _COLUMNS = const(0x21)
 _PAGES = const(0x22)
-_BOX = "\x7f"
+# what does not begin a line
+_CLOSING = "\u2019\u201d\u2026\u3001\u3002\u300b\u300d\u300f\u3011"
+_CLOSING += "\uff01\uff09\uff0c\uff1a\uff1b\uff1f"
 
 # data sheet SSD1306 rev. 1.1, chapter 9 and the application example
 _START = b"\xae\x20\x00\x40\xa1\xc8\xd3\x00\xd5\x80\xd9\xf1\xdb\x30\x81\x7f\xa4\xa6\x8d\x14"
@@ -22,9 +27,9 @@ _ON = b"\xaf"
 
 
 class SSD1306:
-    """`bus`: a machine.I2C. OSError when the display does not answer."""
+    """`bus`: a machine.I2C; `font`: None for ASCII alone. OSError: the display does not answer."""
 
-    def __init__(self, bus, width=128, height=64, address=ADDRESS):
+    def __init__(self, bus, width=128, height=64, address=ADDRESS, font=None):
         self._bus = bus
         self._address = address
         self._width = width
@@ -33,8 +38,10 @@ class SSD1306:
         self._shown = bytearray(width * self._pages)
         self._view = memoryview(self._memory)
         self._frame = framebuf.FrameBuffer(self._memory, width, height, framebuf.MONO_VLSB)
+        self._font = font
         self._next = 0
         self._text = None
+        self._lines = []  # (text, y) that are to be drawn
         self._send(_COMMAND, _START + bytes((0xA8, height - 1, 0xDA, 0x12 if height > 32 else 2)))
         for page in range(self._pages):
             self._send_page(page)
@@ -42,16 +49,29 @@ class SSD1306:
 
     def show(self, text):
         """Write `text` over what was there; seen after enough steps."""
+        text = text[-_KEPT:]
         if text == self._text:
             return
         self._text = text
         self._frame.fill(0)
-        lines = wrapped(text, self._width // _FONT)[-self._pages :]
-        for row, line in enumerate(lines):
-            self._frame.text(line, 0, row * _FONT)
+        y = self._pages * 8
+        self._lines = []
+        for line in reversed(wrapped(text, self._width)):
+            y -= HEIGHT if _is_tall(line) else _FONT
+            if y < 0:
+                break
+            self._lines.append((line, y))
+        top = self._lines[-1][1]
+        self._lines = [(line, y - top) for line, y in self._lines]
 
     def step(self):
-        """Send the next page that differs from what the display shows; False when none does."""
+        """Draw a line, or send the next page that differs; False when nothing is left to do."""
+        while self._lines:
+            line, y = self._lines.pop()
+            if _is_tall(line):
+                self._draw(line, y)  # reads the flash: other work comes before the next one
+                return True
+            self._frame.text(line, 0, y)
         for _ in range(self._pages):
             page = self._next
             self._next = (page + 1) % self._pages
@@ -60,6 +80,16 @@ class SSD1306:
                 self._send_page(page)
                 return True
         return False
+
+    def _draw(self, line, y):
+        x = 0
+        for letter in line:
+            code = ord(letter)
+            if 0x20 <= code < 0x7F:
+                self._frame.text(letter, x, y + _DROP)
+            elif code != 0x3000 and not (self._font and self._font.draw(self._frame, code, x, y)):
+                self._frame.rect(x + 1, y + 1, width(code) - 2, HEIGHT - 2, 1)
+            x += width(code)
 
     def _send_page(self, page):
         start, end = page * self._width, (page + 1) * self._width
@@ -72,20 +102,35 @@ class SSD1306:
         self._bus.writevto(self._address, (kind, data))
 
 
-def wrapped(text, width):
-    """Return `text` in lines of up to `width` characters; words longer than that are cut."""
+def _is_tall(line):
+    return line > "" and (min(line) < " " or max(line) > "~")
+
+
+def wrapped(text, limit):
+    """Return `text` in lines of up to `limit` pixels.
+
+    They end at spaces and beside wide characters; a word that is longer than a line is cut.
+    """
     lines = []
     for paragraph in text.split("\n"):
-        line = ""
-        for word in paragraph.split(" "):
-            word = "".join([c if " " <= c <= "~" else _BOX for c in word])
-            while len(line) + len(word) + (1 if line else 0) > width:
-                if line:
-                    lines.append(line)
-                    line = ""
-                else:
-                    lines.append(word[:width])
-                    word = word[width:]
-            line = line + " " + word if line and word else line or word
-        lines.append(line)
+        begin = end = used = 0
+        for at, letter in enumerate(paragraph):
+            if letter == " " and begin == at:
+                begin += 1
+                continue
+            if at > begin and _may_part(paragraph[at - 1], letter):
+                end = at
+            used += width(ord(letter))
+            while used > limit and at > begin:
+                if letter == " " or end <= begin:
+                    end = at
+                lines.append(paragraph[begin:end].rstrip())
+                begin = end + (letter == " ")
+                used = sum([width(ord(letter)) for letter in paragraph[begin : at + 1]])
+        lines.append(paragraph[begin:].rstrip())
     return lines
+
+
+def _may_part(before, after):
+    wide = width(ord(before)) > _FONT or width(ord(after)) > _FONT
+    return before == " " or (wide and after not in _CLOSING)

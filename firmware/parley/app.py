@@ -25,6 +25,7 @@ from parley.websocket_task import WebSocketTask
 _UPLINK_FRAME = const(640)  # bytes of a microphone block
 _UPLINK = const(32000)  # bytes, 1 s: the oldest block goes when the network takes less than we say
 _DOWNLINK = const(32768)  # bytes, 1 s: the rest waits in TCP
+_VOLUME_KEYS = ("volume_up", "volume_down")
 _RESTART_MS = const(250)  # before a part that failed is started again
 
 
@@ -51,7 +52,7 @@ class App:
             settings.device_id = ":".join(["%02x" % byte for byte in machine.unique_id()])
         self._audio = audio.Audio(settings, board)
         self._online = Online(settings, path, self._show)
-        self._screen = Screen(board, self._report)
+        self._screen = Screen(board, self._report, self._beside("font.bin"))
         self._led = None
         if board["led"] is not None:
             pin = machine.Pin(board["led"], machine.Pin.OUT)
@@ -101,6 +102,13 @@ class App:
         self._has_key = board["key"] is not None
         if self._has_key:
             buttons.append(Button("key", self._button(board["key"])))
+        self._volume = None
+        keys = [name for name in _VOLUME_KEYS if name in board]
+        if keys:
+            from parley.volume import Volume
+
+            self._volume = Volume(settings, self.set_volume, self._show)
+            buttons.extend([Button(name, self._button(board[name])) for name in keys])
         self._buttons = Buttons(buttons, self.gesture)
 
     def _samples(self, uplink, downlink):
@@ -123,14 +131,17 @@ class App:
         self.link.closed_sink = sink.muted
         return sink
 
+    def _beside(self, name):
+        """A file in the folder of the settings."""
+        return (self._path.rsplit("/", 1)[0] if self._path else "") + "/" + name
+
     def _ask_for_admission(self, name):
         """A server of this family may be named by a pairing server; the UUID is ours for ever."""
         from parley import VERSION, pairing
         from parley.admission import Admission
 
         settings = self._settings
-        folder = self._path.rsplit("/", 1)[0] if self._path else ""
-        kept = pairing.Kept(folder + "/pairing.json")
+        kept = pairing.Kept(self._beside("pairing.json"))
         settings.client_id = settings.client_id or kept.uuid
         identity = pairing.Identity(
             settings.device_id, settings.client_id, "parley", name, "esp32s3", VERSION
@@ -154,14 +165,16 @@ class App:
     async def run(self):
         """Run until `stop()`; a part that fails is reported and started again."""
         self._show()
-        parts = (
+        parts = [
             ("microphone", self.speech.run),
             ("speaker", self.player.run),
             ("session", self.session.run),
             ("buttons", self._buttons.run),
             ("wifi", self._online.run),
             ("screen", self._screen.run),
-        )
+        ]
+        if self._volume:
+            parts.append(("volume", self._volume.run))
         tasks = [asyncio.create_task(self._keep(name, part)) for name, part in parts]
         if self._admission:
             tasks.append(asyncio.create_task(self._admission.run(self._resting)))
@@ -233,6 +246,9 @@ class App:
         if self._online.portal:
             if name == "boot" and gesture in ("long", "very_long"):
                 self._online.close()
+        elif name in _VOLUME_KEYS:
+            if self._volume:
+                self._volume.key(name, gesture)
         elif name == "boot" and gesture == "very_long":
             if session.phase == states.OFF and self._path:
                 asyncio.create_task(self._set_up())
@@ -307,8 +323,10 @@ class App:
     def _show(self):
         online = self._online
         portal = online.portal
+        moved = self._volume and self._volume.line
         online.talking(self.session.phase != states.OFF)
         line = portal.line if portal else ui.line(self.session, online.notice())
+        line = moved or line
         if line != self._line:
             self._line = line
             trace.emit("ui", "text", line)
@@ -320,7 +338,8 @@ class App:
                 self._led.write()
         except Exception as error:  # a screen that fails never ends a conversation
             self._report("led", error)
-        self._save()
+        if not moved:  # more presses may follow
+            self._save()
 
 
 def _dialect(name):

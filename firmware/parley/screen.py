@@ -1,6 +1,6 @@
 """Screen: one text on the board's display, sent page by page between other work.
 
-`Screen(board, report)`, `show(text)`, and `await run()`, which never ends. A board without a
+`Screen(board, report, font)`, `show(text)`, and `await run()`, which never ends. A board without a
 display, or with one that fails, goes on without: it is looked for again now and then.
 """
 
@@ -17,10 +17,12 @@ _AGAIN_MS = const(10000)  # until a display is looked for again
 
 
 class Screen:
-    """`board`: as in the files of `board/`; `report(part, error)` tells what failed."""
+    """`board`: as in the files of `board/`; `report(part, error)` tells what failed; `font`: the
+    file with all that is not ASCII, which need not be there."""
 
-    def __init__(self, board, report):
+    def __init__(self, board, report, font):
         self._report = report
+        self._font = font
         self._parts = board.get("display")
         self._text = ""
         self._changed = Waiter()
@@ -47,11 +49,17 @@ class Screen:
                 await asyncio.sleep_ms(_AGAIN_MS)
 
     def _open(self):
+        from bitmapfont import Font
         from ssd1306 import SSD1306  # only boards with a display need its memory
 
+        try:
+            font = Font(self._font)
+        except (OSError, ValueError) as error:
+            log.info("display: ASCII only:", error)
+            font = None
         parts = self._parts
         bus = machine.I2C(0, scl=machine.Pin(parts["scl"]), sda=machine.Pin(parts["sda"]))
-        return SSD1306(bus, parts["width"], parts["height"], parts["address"])
+        return SSD1306(bus, parts["width"], parts["height"], parts["address"], font)
 
     async def _draw(self, display):
         while True:

@@ -96,6 +96,19 @@ class Settings:
         found.extend([network["password"] for network in self.networks])
         return [secret for secret in found if secret]
 
+    def change(self, values, path):
+        """Set several, each checked already, and save. OSError: nothing has changed."""
+        stored = self._stored
+        self._stored = stored.copy()
+        self._stored.update(values)
+        try:
+            self.save(path)
+        except OSError:
+            self._stored = stored
+            raise
+        for name, value in values.items():
+            setattr(self, name, value)
+
     def save(self, path):
         """Write to a new file, then rename. OSError when that fails; the old file survives."""
         temporary = path + ".new"

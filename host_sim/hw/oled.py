@@ -4,7 +4,7 @@
 class SSD1306:
     """The display's memory: 8 pages of 128 columns; commands as in its data sheet, chapter 9."""
 
-    def __init__(self, width=128, height=64):
+    def __init__(self, width=128, height=64, on_change=None):
         self.width = width
         self.height = height
         self.on = False
@@ -16,12 +16,15 @@ class SSD1306:
         self._arguments = []
         self._command = None
         self.horizontal = False
+        self._on_change = on_change  # called with the memory when data has come
 
     def write(self, data):
         self.bytes_received += len(data)
         if data[0] & 0x40:
             for byte in data[1:]:
                 self._store(byte)
+            if self._on_change:
+                self._on_change(self._memory)
             return
         for byte in data[1:] if data[0] == 0 else data[1::2]:
             self._obey(byte)

@@ -2,6 +2,6 @@
 
 `flash_chip` is its flash, kept in a file; `loader` the ROM's download mode; `partitions` what its
 start reads; `program` the real MicroPython on what was flashed, `chip_main` what runs first in
-it; `terminal` its serial port; `stand_in` an image without MicroPython in it; `board` puts them
-together.
+it; `terminal` its serial port; `display` what its display shows; `stand_in` an image without
+MicroPython in it; `board` puts them together.
 """

@@ -1,8 +1,8 @@
 """The board: its power, its serial port, and what runs on the chip, the loader or MicroPython.
 
 `VirtualBoard(folder).run()` runs it until `stop()`, in the calling thread; `start()` does so in a
-thread of its own. The folder keeps what a board keeps: `flash.bin`. Beside it `board.json` says,
-while it is plugged in, where its port is (see `tools.port`).
+thread of its own. The folder keeps what a board keeps: `flash.bin`. Beside it, while it is plugged
+in, `board.json` says where its port is (see `tools.port`), and `display.txt` what a display shows.
 
 A terminal has no DTR and RTS. With `usb` "bridge" (a UART chip: the port stays) the first packet
 of the loader's protocol therefore stands for the reset that those lines would have made; with
@@ -18,7 +18,7 @@ import select
 import threading
 import time
 
-from host_sim.virtual_board import partitions
+from host_sim.virtual_board import display, partitions
 from host_sim.virtual_board.flash_chip import FlashChip, PowerCut
 from host_sim.virtual_board.loader import CHIP_ID, SYNC_START, Loader
 from host_sim.virtual_board.program import Program
@@ -29,6 +29,7 @@ BRIDGE_IDS = (0x1A86, 0x55D3)  # a CH343
 LOADER_IDS = (0x303A, 0x1001)  # the ROM's USB-Serial-JTAG
 PROGRAM_IDS = (0x303A, 0x4001)  # MicroPython's TinyUSB
 _NOTHING_TO_START = b"invalid header: 0xffffffff\r\n"
+_DISPLAY = "display.txt"
 _COMPLAINT_S = 0.5  # how often the ROM says so
 
 
@@ -58,6 +59,7 @@ class VirtualBoard:
         self.mac = mac
         self.levels = {}  # pin -> level that somebody holds it at
         self.pixels = {}  # pin -> colours that an LED shows
+        self.display = ""  # what a display shows, as lines of text
         self.starts = []  # the causes of all starts
         self.watchdog_s = None  # after how long without food it resets
         self._state = folder / "board.json"
@@ -139,6 +141,7 @@ class VirtualBoard:
         finally:
             self._end_program()
             self._unplug()
+            (self.folder / _DISPLAY).unlink(missing_ok=True)
             self.flash.close()
             os.close(self._wake_read)
             os.close(self._wake_write)
@@ -280,6 +283,9 @@ class VirtualBoard:
         elif what == "pixels":
             pin, colours = argument
             self.pixels[pin] = colours
+        elif what == "display":
+            self.display = display.picture(bytes.fromhex(argument))
+            (self.folder / _DISPLAY).write_text(self.display, encoding="utf-8")
         elif what == "reset":
             self._next = ("program", HARD)
         elif what == "soft_reset":

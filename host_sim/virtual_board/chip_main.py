@@ -5,6 +5,7 @@ of the simulated chip are imported while the PC's files can still be seen; from 
 only the flash.
 """
 
+import binascii
 import gc
 import json
 import os
@@ -13,6 +14,7 @@ import sys
 import chip
 import machine
 import neopixel
+import oled
 import person
 import power
 import runtime
@@ -103,12 +105,19 @@ def surround(config, pc):
     for pin, level in config["levels"].items():
         world.set_level(int(pin), level)
     neopixel.shown = lambda pin, colours: power.tell("pixels", [pin, colours])
+    try:
+        with open("board.json") as file:
+            board = json.load(file)
+        display = board.get("display")
+    except (OSError, ValueError, AttributeError):
+        return trace
+    if display:
+        world.i2c_devices[display["address"]] = oled.SSD1306(
+            display["width"],
+            display["height"],
+            lambda memory: power.tell("display", binascii.hexlify(memory).decode()),
+        )
     if config["script"]:
-        try:
-            with open("board.json") as file:
-                board = json.load(file)
-        except OSError:
-            return trace
         pins = {"boot": board["boot"], "key": board["key"]}
         trace.person = person.Person(config["script"], pins, say, lambda: power.tell("off"))
     return trace

@@ -8,6 +8,7 @@ import fcntl
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import tempfile
@@ -32,6 +33,7 @@ class Program:
         self._up = False
         self._held_back = b""
         self._told = b""
+        self._tail = b""  # of what it has printed
         self.tty, slave = os.openpty()
         _interruptible(slave)
         self.control, writing = os.pipe()
@@ -79,11 +81,13 @@ class Program:
             data = os.read(self.tty, 65536)
         except OSError:
             return b""
-        raw, friendly = data.rfind(_RAW_BANNER), data.rfind(_FRIENDLY_BANNER)
+        printed = self._tail + data
+        raw, friendly = printed.rfind(_RAW_BANNER), printed.rfind(_FRIENDLY_BANNER)
         if raw != friendly:
             self.raw = raw > friendly
-        # MicroPython on a PC ends its prompts' lines with \r\n, to which the terminal adds a \r
-        return data.replace(b"\r\r\n", b"\r\n")
+        cooked = cook(data, self._tail)
+        self._tail = printed[-len(_RAW_BANNER) :]
+        return cooked
 
     def messages(self) -> list[tuple]:
         """Return what it has told: (what, argument) each."""
@@ -97,11 +101,19 @@ class Program:
         return messages
 
 
+def cook(data: bytes, before: bytes) -> bytes:
+    """Make a printed newline \\r\\n, as on the chip; the prompt's already are. `before`: what was
+    printed up to `data`, which may begin and end between the two.
+    """
+    last = b"\r" if before.endswith(b"\r") else b" "
+    return re.sub(rb"(?<!\r)\n", b"\r\n", last + data)[1:]
+
+
 def _interruptible(slave):
-    """Raw, but Ctrl-C interrupts and a printed newline is \\r\\n, as on the chip."""
+    """Raw, but Ctrl-C interrupts. Not even newlines are the terminal's: see `cook`."""
     mode = termios.tcgetattr(slave)
     mode[0] = 0
-    mode[1] = termios.OPOST | termios.ONLCR
+    mode[1] = 0
     mode[3] = termios.ISIG
     mode[6][termios.VMIN] = 1
     mode[6][termios.VTIME] = 0

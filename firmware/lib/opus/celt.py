@@ -21,6 +21,7 @@ from micropython import const
 
 from opus.celt_bands import shapes
 from opus.celt_loss import extend, floor_follow, noise, period, tail
+from opus.celt_pulses import vector_counts
 from opus.celt_rates import COMB, EMPHASIS, QUARTER, WINDOWS
 from opus.celt_side import finest, head
 from opus.celt_syn import (
@@ -50,7 +51,6 @@ _ANTI = const(19)
 _LOST = const(21)
 _ENERGY = const(32)
 _LOG1 = const(74)
-_ROWS = const(1541)
 _WORDS = const(4288)
 
 _STEP = const(0)
@@ -67,30 +67,13 @@ _DECAY = const(15)
 _COEFFICIENTS = const(128)
 
 
-def vector_counts():
-    """Return the numbers of pulse vectors (section 4.3.4.2), one row for each number of places.
-
-    A row holds pulses from the number of places on, up to what 32 bits or the bands allow.
-    """
-    counts = array("I", bytes(4 * 1272))
-    starts = [TABLES[_ROWS + 2 * n] | TABLES[_ROWS + 2 * n + 1] << 8 for n in range(15)]
-    counts[0] = 1
-    for n in range(1, 15):
-        row = starts[n]
-        above = starts[n - 1]
-        end = starts[n + 1] + n + 1 if n < 14 else 1272
-        for k in range(n, end - row):
-            left = counts[row + k - 1] if k > n else counts[above + n]
-            counts[row + k] = counts[above + k] + left + counts[above + k - 1]
-    return counts
-
-
 class Celt:
     """State of the CELT layer at 48 kHz / `step`; `window` is the slope of the overlap."""
 
     def __init__(self, step):
         self.state = array("i", bytes(4 * _WORDS))
         self._counts = vector_counts()
+        self._stereo = None
         largest = 960 // step
         work = _COEFFICIENTS + largest
         self.signal = array("i", bytes(4 * (work + largest + 2048 // step + 120 // step + 4)))
@@ -140,7 +123,11 @@ class Celt:
                     c[_ENERGY + band] = c[_ENERGY + 21 + band]
         c[_CHANNELS] = channels
         head(c, rc, data, TABLES)
-        shapes(c, rc, data, TABLES, self._counts)
+        if channels == 2 and not self._stereo:
+            from opus.celt_stereo import band_stereo
+
+            self._stereo = band_stereo
+        shapes(c, rc, data, TABLES, self._counts, self._stereo)
         collapsed = c[_ANTI] and raw_bits(rc, data, 1)
         finest(c, rc, data)
         if collapsed:

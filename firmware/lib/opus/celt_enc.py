@@ -18,11 +18,11 @@ from array import array
 
 from micropython import const
 
-from opus.celt import vector_counts
 from opus.celt_enc_bands import shapes
 from opus.celt_enc_side import boosts, coarse, fine, finest, flags
 from opus.celt_enc_signal import attack, emphasise, measure, transform
 from opus.celt_enc_weigh import weigh
+from opus.celt_pulses import vector_counts
 from opus.celt_rates import QUARTER, WINDOWS
 from opus.celt_side import allocate
 from opus.celt_tables import TABLES
@@ -40,8 +40,6 @@ _ENERGY = const(32)
 _SHAPES = const(512)
 _ROWS = const(978)
 _WORDS = const(1137)
-
-_T_ROWS = const(1541)
 
 _POINTS = const(12)
 _NEW = const(392)  # samples after the overlap
@@ -76,7 +74,7 @@ class CeltEncoder:
         c[_CHANNELS] = 1
         c[_INTRA] = 1
         for n in range(15):
-            c[_ROWS + n] = TABLES[_T_ROWS + 2 * n] | TABLES[_T_ROWS + 2 * n + 1] << 8
+            c[_ROWS + n] = self._counts[n]
 
     @property
     def final_range(self):

@@ -7,8 +7,8 @@ again, so neither folding nor the gains of the halves are needed here.
 import micropython
 from micropython import const
 
-from opus.celt_bands import cosine, log_tangent
 from opus.celt_enc_pulses import search, vector
+from opus.celt_split import sides
 from opus.rc import tell_fraction
 from opus.rc_enc import encode, uniform
 
@@ -137,11 +137,10 @@ def theta(
             if angle > 0 and angle < steps:
                 # no half so weak that it would get no bits: noise would fill it
                 exact = (angle << 14) // steps
-                delta = int(log_tangent(int(cosine(16384 - exact)), int(cosine(exact))))
-                delta = (16384 + ((n - 1) << 7) * delta) >> 15
-                if delta > bits:
+                sides(exact, c, n)
+                if c[_DELTA] > bits:
                     angle = steps
-                elif delta < 0 - bits:
+                elif c[_DELTA] < 0 - bits:
                     angle = 0
             uniform(rc, data, angle, steps + 1)
         else:
@@ -158,13 +157,7 @@ def theta(
         angle = (angle << 14) // steps
     c[_SPENT] = int(tell_fraction(rc)) - before
     c[_ANGLE] = angle
-    if angle == 0:
-        c[_DELTA] = -16384
-    elif angle == 16384:
-        c[_DELTA] = 16384
-    else:
-        delta = int(log_tangent(int(cosine(16384 - angle)), int(cosine(angle))))
-        c[_DELTA] = (16384 + ((n - 1) << 7) * delta) >> 15
+    sides(angle, c, n)
 
 
 @micropython.viper

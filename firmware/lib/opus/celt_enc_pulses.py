@@ -144,7 +144,7 @@ def search(c: ptr32, at: int, n: int, k: int):
 def vector(c: ptr32, at: int, rc: ptr32, data: ptr8, u: ptr32, n: int, k: int):
     """Encode the vector of `k` pulses in `n` places that ends before `at` (section 5.3.8.1).
 
-    `u` as in `celt_bands`.
+    `u` as `celt_pulses.vector_counts` makes it.
     """
     index = uint(0)
     places = 1

@@ -7,7 +7,7 @@ the spectrum of the last frames does. Both leave an overlap for the next frame t
 import micropython
 from micropython import const
 
-from opus.celt_bands import scaled
+from opus.celt_math import scaled
 from opus.celt_syn import filter_sum
 
 _LM = const(0)

@@ -14,7 +14,7 @@ the FFT overflows.
 import micropython
 from micropython import const
 
-from opus.celt_bands import root_inverse, scaled
+from opus.celt_math import power, root_inverse, scaled
 from opus.fft import inverse
 
 _LM = const(0)
@@ -46,16 +46,6 @@ _TAIL = const(64)
 _COEFFICIENTS = const(128)
 
 _T_MEANS = const(43)
-
-
-@micropython.viper
-def power(x: int) -> int:
-    """Return 2^x in Q14 for the fraction x in Q16, 0 to 65535."""
-    x >>= 1
-    y = 1715 + (x * 437 >> 15)
-    y = 7905 + (x * y >> 15)
-    y = 22710 + (x * y >> 15)
-    return (32769 + (x * y >> 15)) >> 1
 
 
 @micropython.viper
@@ -93,7 +83,7 @@ def anti_collapse(c: ptr32, tables: ptr8):
                     level = level * 23170 >> 14
             if level > limit:
                 level = limit
-            level = level * int(root_inverse(c, width << lm)) >> (21 + c[_SCALE])
+            level = level * int(root_inverse(width << lm, c)) >> (21 + c[_SCALE])
             x = _SHAPES + channel * 960 + (tables[band] << lm)
             n = width << lm
             mask = c[_MASKS + band * channels + channel]

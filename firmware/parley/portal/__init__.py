@@ -157,14 +157,9 @@ class Portal:
         values, problems = form.apply(fields, self._settings, heard)
         if problems:
             return self._page(words, 422, problems, fields)
-        before = {name: getattr(self._settings, name) for name in values}
-        for name, value in values.items():
-            self._settings.set(name, value)
         try:
-            self._settings.save(self._path)
+            self._settings.change(values, self._path)
         except OSError as error:
-            for name, value in before.items():
-                self._settings.set(name, value)
             log.error("set-up: can't store:", error)
             return self._page(words, 422, {"network": ("not_kept", str(error))}, fields)
         self._stored = True

@@ -50,8 +50,10 @@ def _decode(raw):
 
 
 def apply(fields, settings, heard):
-    """Return (values, problems): new values by setting, and (what is wrong, detail) by field.
+    """Return (values, problems): what the person has changed, by setting, and (what is wrong,
+    detail) by field.
 
+    A value that a pairing server or a default gave is shown, but not kept as if it were entered.
     `heard`: {ssid: open?} of the last scan. Problems are words that `page` has texts for.
     """
     values = {}
@@ -63,20 +65,22 @@ def apply(fields, settings, heard):
         else:
             problems["network"] = ("network_missing", "")
     url = _one(fields, "url").strip()
-    if url == shown_url(settings):
-        url = settings.url
-    try:
-        parse_url(url)
+    if url != shown_url(settings):
         values["url"] = url
-    except ValueError as error:
-        problems["url"] = ("url_wrong", str(error))
+    if url or not settings.ota_url:
+        try:
+            parse_url(url)
+        except ValueError as error:
+            problems["url"] = ("url_wrong", str(error))
     token = _one(fields, "token").strip()
     if token:
         values["token"] = token
     elif _one(fields, "token_none"):
         values["token"] = ""
     for name in ("protocol", "language"):
-        values[name] = _one(fields, name)
+        value = _one(fields, name)
+        if value != getattr(settings, name):
+            values[name] = value
     for name, value in values.items():
         problem = table.check(name, value)
         if problem:

@@ -120,9 +120,14 @@ def form(words, nonce, csrf, settings, heard, problems, fields):
         )
     parts.append("</section><section><h2>%s</h2>" % words["server"])
     parts.append(
-        "<label for=url>%s</label><input type=url id=url name=url required maxlength=512 "
+        "<label for=url>%s</label><input type=url id=url name=url%s maxlength=512 "
         'placeholder="wss://" pattern="wss?://.+" autocapitalize=none spellcheck=false '
-        'value="%s">' % (words["url"], _escape(_value(fields, "url", shown_url(settings))))
+        'value="%s">'
+        % (
+            words["url"],
+            "" if settings.ota_url else " required",  # a pairing server names it
+            _escape(_value(fields, "url", shown_url(settings))),
+        )
     )
     _problem(parts, words, problems, "url")
     hint = words["token_kept" if settings.token else "token_hint"]

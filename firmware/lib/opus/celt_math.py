@@ -1,0 +1,77 @@
+"""Functions of whole numbers that the CELT layers of decoder and encoder share."""
+
+import micropython
+from micropython import const
+
+_SCALE = const(222)
+
+
+@micropython.viper
+def power(x: int) -> int:
+    """Return 2^x in Q14 for the fraction x in Q16, 0 to 65535."""
+    x >>= 1
+    y = 1715 + (x * 437 >> 15)
+    y = 7905 + (x * y >> 15)
+    y = 22710 + (x * y >> 15)
+    return (32769 + (x * y >> 15)) >> 1
+
+
+@micropython.viper
+def log2(x: int) -> int:
+    """Return the logarithm of x, at least 1, in Q16; wrong by 10 at most."""
+    bits = 0
+    while x >> (bits + 1):
+        bits += 1
+    # the rest, Q15, below 1
+    x = x >> (bits - 15) if bits > 15 else x << (15 - bits)
+    x -= 32768
+    y = 10672 - (x * 2779 >> 15)
+    y = (x * y >> 15) - 22282
+    y = 47155 + (x * y >> 15)
+    return (bits << 16) + (x * y >> 14)
+
+
+@micropython.viper
+def root_inverse(energy: int, c: ptr32) -> int:
+    """Return 1 / sqrt(energy) as a number in Q14 from 2^14 to 2^15; word 222 of `c` has the shift.
+
+    The value is the number / 2^14 / 2^(8 + shift).
+    """
+    shift = 0
+    while energy >> 16:
+        energy = (energy >> 2) + (energy >> 1 & 1)
+        shift += 1
+    if energy < 1:
+        energy = 1
+    while (energy >> 14) == 0:
+        energy <<= 2
+        shift -= 1
+    c[_SCALE] = shift
+    # a parabola, then Newton's step twice
+    x = energy >> 1
+    y = 41907 + (x * (-48499 + (x * 23400 >> 15)) >> 15)
+    turn = 0
+    while turn < 2:
+        square = (y * y >> 13) * x >> 15  # near 1, Q15
+        y = (y * (49152 - ((square + 1) >> 1)) + 16384) >> 15
+        turn += 1
+    return y
+
+
+@micropython.viper
+def scaled(c: ptr32, x: int, source: int, n: int, energy: int, gain: int):
+    """Scale `n` words to the energy of `gain` (Q15) squared, in Q16, from `source` to `x`."""
+    factor = int(root_inverse(energy, c)) * gain >> 15
+    shift = 6 + c[_SCALE]
+    end = x + n
+    if shift < 1:
+        while x < end:
+            c[x] = c[source] * factor << (0 - shift)
+            x += 1
+            source += 1
+        return
+    half = 1 << (shift - 1)
+    source -= x
+    while x < end:
+        c[x] = (c[source + x] * factor + half) >> shift
+        x += 1

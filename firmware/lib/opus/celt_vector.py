@@ -1,0 +1,264 @@
+"""Vectors of pulses (RFC 6716 sections 4.3.4.1 to 4.3.4.3), and what stands where there are none.
+
+State `c` as in `celt`, steps `f` of the walk as in `celt_split`. Vectors come out in Q16.
+"""
+
+import micropython
+from micropython import const
+
+from opus.celt_math import scaled
+
+_RANGE = const(0)  # of rc
+_VALUE = const(1)
+_FRONT = const(2)
+_SIZE = const(3)
+_LAST = const(4)
+_BACK = const(5)
+_AHEAD = const(6)
+_AHEAD_BITS = const(7)
+_RAW = const(8)
+
+_SPREAD = const(5)
+_SEED = const(8)
+_VECTOR = const(4032)
+
+_F_N = const(1)
+_F_BLOCKS = const(3)
+_F_LOW = const(5)
+_F_GAIN = const(6)
+_F_FILL = const(7)
+
+
+@micropython.viper
+def vector(n: int, k: int, c: ptr32, rc: ptr32, data: ptr8, counts: ptr32) -> int:
+    """Decode a vector of `k` pulses in `n` places (section 4.3.4.2); return its energy."""
+    # the number of vectors less 1, below 2^32
+    top = uint(counts[counts[k] + n] if k < n else counts[counts[n] + k])
+    top += uint(counts[counts[k + 1] + n] if k + 1 < n else counts[counts[n] + k + 1]) - uint(1)
+
+    # which of them: section 4.1.5, here for numbers of 32 bits
+    low_bits = 0
+    while top >> low_bits > uint(255):
+        low_bits += 1
+    parts = int(top >> low_bits) + 1
+    span = rc[_RANGE]
+    value = rc[_VALUE]
+    unit = span // parts
+    if span - unit * parts == parts - 1:
+        unit += 1
+    last = parts - 1 - value // unit
+    if last < 0:
+        last = 0
+    index = uint(last) << low_bits
+    below = unit * (parts - 1 - last)
+    value -= below
+    span = unit - 1 if last else span - below
+    if (span >> 23) == 0:
+        front = rc[_FRONT]
+        last = rc[_LAST]
+        while (span >> 23) == 0:
+            byte = 0
+            if front < rc[_SIZE]:
+                byte = data[front]
+            front += 1
+            span = (span << 8) | 255
+            value = (value << 8) | ((((last << 8) | byte) >> 1 & 255) ^ 255)
+            last = byte
+        rc[_FRONT] = front
+        rc[_LAST] = last
+    rc[_RANGE] = span
+    rc[_VALUE] = value
+    if low_bits:
+        ahead = rc[_AHEAD]
+        bits = rc[_AHEAD_BITS]
+        if bits < low_bits:
+            back = rc[_BACK]
+            while bits < 24:
+                if back < rc[_SIZE]:
+                    ahead |= data[rc[_SIZE] - 1 - back] << bits
+                    back += 1
+                bits += 8
+            rc[_BACK] = back
+        rc[_AHEAD] = ahead >> low_bits
+        rc[_AHEAD_BITS] = bits - low_bits
+        rc[_RAW] += low_bits
+        index |= uint(ahead & ((1 << low_bits) - 1))
+        if index > top:
+            index = top
+
+    energy = 0
+    end = _VECTOR + n
+    row = counts[k] if k < n else 0
+    above = counts[k + 1] if k < n else 0
+    while n > 2:
+        if k < n:
+            # few pulses: mostly the place is empty
+            p = uint(counts[row + n])
+            q = uint(counts[above + n])
+            if p <= index and index < q:
+                index -= p
+                c[end - n] = 0
+                n -= 1
+                continue
+            before = k
+            negative = 0
+            if index >= q:
+                index -= q
+                negative = 1
+            while True:
+                k -= 1
+                row = counts[k]
+                p = uint(counts[row + n])
+                if p <= index:
+                    break
+            above = counts[k + 1]
+        else:
+            row = counts[n]
+            p = uint(counts[row + k + 1])
+            negative = 0
+            if index >= p:
+                index -= p
+                negative = 1
+            before = k
+            while True:
+                p = uint(counts[counts[k] + n] if k < n else counts[row + k])
+                if p <= index:
+                    break
+                k -= 1
+            row = counts[k] if k < n else 0
+            above = counts[k + 1] if k < n else 0
+        index -= p
+        value = before - k
+        energy += value * value
+        c[end - n] = 0 - value if negative else value
+        n -= 1
+    rest = int(index)
+    negative = 0
+    if rest >= 2 * k + 1:
+        rest -= 2 * k + 1
+        negative = 1
+    before = k
+    k = (rest + 1) >> 1
+    if k:
+        rest -= 2 * k - 1
+    value = before - k
+    energy += value * value + k * k
+    c[end - 2] = 0 - value if negative else value
+    c[end - 1] = 0 - k if rest else k
+    return energy
+
+
+@micropython.viper
+def rotate(c: ptr32, at: int, n: int, width: int, step: int, cos: int, sin: int):
+    """Turn pairs `step` apart in blocks of `width` words, forth and back; cos and sin in Q14."""
+    last = at + n
+    while at < last:
+        begin = at
+        end = at + width - step
+        while at < begin + step:
+            first = at
+            a = c[at]
+            while at < end:
+                b = c[at + step]
+                c[at] = (cos * a - sin * b) >> 14
+                a = (cos * b + sin * a) >> 14
+                at += step
+            c[at] = a
+            at -= step
+            if at > first:
+                b = c[at]
+                while at > first:
+                    a = c[at - step]
+                    c[at] = (cos * b + sin * a) >> 14
+                    b = (cos * a - sin * b) >> 14
+                    at -= step
+                c[at] = b
+            at = first + 1
+        at = begin + width
+
+
+@micropython.viper
+def spread(c: ptr32, x: int, n: int, blocks: int, pulses: int):
+    """Undo the spreading of few pulses (section 4.3.4.3)."""
+    factor = 20 - 5 * c[_SPREAD]
+    gain = (n << 15) // (n + factor * pulses)
+    angle = gain * gain >> 15  # half of it times pi / 2
+    y = angle * 25736 >> 15  # radians in Q15: pi / 4
+    square = y * y >> 15
+    # cos = 1 - y^2/2 + y^4/24 - y^6/720, sin = y - y^3/6 + y^5/120 - y^7/5040
+    cos = 1365 - (square * 45 >> 15)
+    cos = 16384 - (square * cos >> 15)
+    cos = (32768 - (square * cos >> 15) + 1) >> 1
+    sin = 273 - (square * 6 >> 15)
+    sin = 5461 - (square * sin >> 15)
+    sin = (y - (y * (square * sin >> 15) >> 15) + 1) >> 1
+    width = n // blocks
+    if width >= 8:
+        stride = 1
+        while (stride * stride + stride) * blocks + (blocks >> 2) < n:
+            stride += 1
+        rotate(c, x, n, width, stride, sin, cos)
+    rotate(c, x, n, width, 1, cos, sin)
+
+
+@micropython.viper
+def fill(c: ptr32, at: int, n: int, low: int, gain: int):
+    """Fill `n` words with those from `low` on, a little changed, or with noise if it is -1."""
+    first = at
+    end = at + n
+    energy = 0
+    if low < 0:
+        while at < end:
+            c[_SEED] = c[_SEED] * 1664525 + 1013904223  # wrap
+            value = c[_SEED] >> 20
+            c[at] = value
+            energy += value * value
+            at += 1
+    else:
+        while at < end:
+            c[_SEED] = c[_SEED] * 1664525 + 1013904223  # wrap
+            value = c[low] + (8 if c[_SEED] & 0x8000 else -8)
+            c[at] = value
+            energy += value * value
+            at += 1
+            low += 1
+    scaled(c, first, first, n, energy, gain)
+
+
+@micropython.viper
+def leaf(c: ptr32, f: int, rc: ptr32, data: ptr8, counts: ptr32, pulses: int) -> int:
+    """Decode the vector of step `f`, or fill it; return its mask of blocks that are not empty."""
+    x = c[f]
+    n = c[f + _F_N]
+    blocks = c[f + _F_BLOCKS]
+    mask = (1 << blocks) - 1
+    if pulses:
+        energy = int(vector(n, pulses, c, rc, data, counts))
+        scaled(c, x, _VECTOR, n, energy, c[f + _F_GAIN])
+        if 2 * pulses < n and c[_SPREAD]:
+            spread(c, x, n, blocks, pulses)
+        if blocks > 1:
+            mask = 0
+            width = n // blocks
+            f = _VECTOR
+            block = 0
+            while block < blocks:
+                some = 0
+                end = f + width
+                while f < end:
+                    some |= c[f]
+                    f += 1
+                if some:
+                    mask |= 1 << block
+                block += 1
+        return mask
+    low = c[f + _F_LOW]
+    filled = c[f + _F_FILL] & mask
+    if filled:
+        fill(c, x, n, low, c[f + _F_GAIN])
+        return filled if low >= 0 else mask
+    end = x + n
+    while x < end:
+        c[x] = 0
+        x += 1
+    return 0
