@@ -11,6 +11,7 @@ points as in `world`), `clock` (seconds since 1970 that the calendar shows until
 import json
 import sys
 
+import calendar_clock
 import chip
 import i2s
 import machine
@@ -70,23 +71,6 @@ class Sockets:
         return self._real.getaddrinfo(host, port, *more)
 
 
-class Calendar:
-    """The calendar clock, which stands still until it is set."""
-
-    def __init__(self, seconds):
-        self._seconds = seconds
-
-    def install(self):
-        import time
-
-        real = time.gmtime
-        time.gmtime = lambda *seconds: real(*seconds) if seconds else real(self._seconds)
-        machine.RTC = lambda: self
-
-    def datetime(self, value):
-        self._seconds = (value[0] - 1970) * 31557600  # the year is enough
-
-
 class Contacts:
     """Moves the levels of pins by a plan."""
 
@@ -115,7 +99,7 @@ def install(speed):
     small, slow = plan.get("send_buffer", 0), plan.get("lookup_ms", 0)
     sys.modules["socket"] = Sockets(socket, small, slow, dict(plan.get("ports", ())))
     if "clock" in plan:
-        Calendar(plan["clock"]).install()
+        calendar_clock.Calendar(plan["clock"]).install()
 
 
 runtime.install = install
