@@ -82,8 +82,8 @@ class Proxy:
         self.connections += 1
         try:
             await self._forward(number, reader, writer)
-        except (OSError, asyncio.IncompleteReadError):
-            pass  # an end has gone: the other one is closed too
+        except (OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
+            pass  # an end has gone, or the proxy: the other one is closed too
         finally:
             writer.close()
             self._tasks.discard(task)

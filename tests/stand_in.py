@@ -5,7 +5,8 @@ driver's name, milliseconds, and the exception's name: once, at the first call a
 `levels` (triples of milliseconds, pin and level: contacts without a script), `send_buffer` (bytes
 of a socket's: a chip has few), `lookup_ms` (how long looking up a name takes), `air` (access
 points as in `world`), `clock` (seconds since 1970 that the calendar shows until it is set),
-`ports` (pairs of "host:port" on the chip and a port of this machine), and `no_display`.
+`ports` (pairs of "host:port" on the chip and a port of this machine), `ticks_period` (ms, a power
+of two, after which ticks begin anew), and `no_display`.
 """
 
 import json
@@ -18,6 +19,7 @@ import machine
 import neopixel
 import oled
 import runtime
+import ticks
 import world
 
 _DRIVERS = {
@@ -98,6 +100,7 @@ def install(speed):
 
     small, slow = plan.get("send_buffer", 0), plan.get("lookup_ms", 0)
     sys.modules["socket"] = Sockets(socket, small, slow, dict(plan.get("ports", ())))
+    ticks.period = plan.get("ticks_period", ticks.period)
     if "clock" in plan:
         calendar_clock.Calendar(plan["clock"]).install()
 
