@@ -16,6 +16,7 @@ DOWN = "down"
 CLOSE = "close"
 RESET = "reset"
 SILENCE = "silence"  # both ends stay open, and nothing passes any more: half-open
+RESTART = "restart"  # all connections are reset, and for a while nobody listens
 
 _READ = 16384
 _WAITING = 16  # pieces on the way in one direction; then the sender has to wait
@@ -27,8 +28,9 @@ class Faults:
 
     `latency_s` and up to `jitter_s` more for each piece; `bytes_per_s` each way; `piece`: the most
     bytes that arrive at once; `stall`: (direction, byte, seconds) of one pause; `end`: (direction,
-    byte, CLOSE, RESET or SILENCE) as soon as so many bytes have passed in that direction.
-    `refused`: reset before a byte has passed. `deaf`: accepted, and never answered.
+    byte, CLOSE, RESET, SILENCE or RESTART) as soon as so many bytes have passed in that direction;
+    `gone_s`: how long nobody listens after RESTART. `refused`: reset before a byte has passed.
+    `deaf`: accepted, and never answered.
     """
 
     latency_s: float = 0
@@ -37,6 +39,7 @@ class Faults:
     piece: int = _READ
     stall: tuple[str, int, float] | None = None
     end: tuple[str, int, str] | None = None
+    gone_s: float = 0
     refused: bool = False
     deaf: bool = False
     seed: int = 0
@@ -44,21 +47,27 @@ class Faults:
 
 class Proxy:
     """See the module. `connections`: how many there have been; `numbers`: which one comes from
-    which port, as the server sees it.
+    which port, as the server sees it. Nothing passes while `air` is not set: the radio is away.
     """
 
     def __init__(self, port: int, plan):
         self._target = port
         self._plan = plan
         self._tasks: set[asyncio.Task] = set()
+        self._lines: set[_Line] = set()
+        self.air = asyncio.Event()
+        self.air.set()
         self.connections = 0
         self.numbers: dict[int, int] = {}
         self.port = 0
 
     async def __aenter__(self):
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, backlog=64)
+        await self._listen()
         self.port = self._server.sockets[0].getsockname()[1]
         return self
+
+    async def _listen(self):
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", self.port, backlog=64)
 
     async def __aexit__(self, *_):
         self._server.close()
@@ -73,8 +82,8 @@ class Proxy:
         self.connections += 1
         try:
             await self._forward(number, reader, writer)
-        except (OSError, asyncio.IncompleteReadError):
-            pass  # an end has gone: the other one is closed too
+        except (OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
+            pass  # an end has gone, or the proxy: the other one is closed too
         finally:
             writer.close()
             self._tasks.discard(task)
@@ -89,24 +98,37 @@ class Proxy:
             return
         to_server = await asyncio.open_connection("127.0.0.1", self._target)
         self.numbers[to_server[1].get_extra_info("sockname")[1]] = number
-        line = _Line(faults, (reader, writer), to_server)
+        line = _Line(faults, (reader, writer), to_server, self.air)
+        self._lines.add(line)
         try:
-            await line.run()
+            if await line.run() == RESTART:
+                await self._restart(faults.gone_s)
         finally:
+            self._lines.discard(line)
             to_server[1].close()
+
+    async def _restart(self, seconds):
+        self._server.close()
+        for line in self._lines:
+            line.reset()
+        await asyncio.sleep(seconds)
+        await self._listen()
 
 
 class _Line:
     """One connection through the proxy."""
 
-    def __init__(self, faults, client, server):
+    def __init__(self, faults, client, server, air):
         self._faults = faults
+        self._air = air
+        self._ended = CLOSE
         self._random = random.Random(faults.seed)
         self._ends = {UP: (client[0], server[1]), DOWN: (server[0], client[1])}
         self._over = asyncio.Event()
         self._silent = False
 
     async def run(self):
+        """Return how it ended."""
         tasks = [asyncio.create_task(self._pump(direction)) for direction in (UP, DOWN)]
         try:
             await self._over.wait()
@@ -114,6 +136,7 @@ class _Line:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+        return self._ended
 
     async def _pump(self, direction):
         """Ends with the stream, or with the fault that ends the connection."""
@@ -146,6 +169,7 @@ class _Line:
                 due, data = await on_the_way.get()
                 if due > loop.time():
                     await asyncio.sleep(due - loop.time())
+                await self._air.wait()
                 if self._silent:
                     if data:
                         continue
@@ -175,9 +199,15 @@ class _Line:
         if how == SILENCE:
             self._silent = True
             return
+        self._ended = how
         if how == RESET:
-            for _, writer in self._ends.values():
-                _reset(writer)
+            self.reset()
+        self._over.set()
+
+    def reset(self):
+        """Both peers see a reset."""
+        for _, writer in self._ends.values():
+            _reset(writer)
         self._over.set()
 
 

@@ -5,18 +5,21 @@ driver's name, milliseconds, and the exception's name: once, at the first call a
 `levels` (triples of milliseconds, pin and level: contacts without a script), `send_buffer` (bytes
 of a socket's: a chip has few), `lookup_ms` (how long looking up a name takes), `air` (access
 points as in `world`), `clock` (seconds since 1970 that the calendar shows until it is set),
-`ports` (pairs of "host:port" on the chip and a port of this machine), and `no_display`.
+`ports` (pairs of "host:port" on the chip and a port of this machine), `ticks_period` (ms, a power
+of two, after which ticks begin anew), and `no_display`.
 """
 
 import json
 import sys
 
+import calendar_clock
 import chip
 import i2s
 import machine
 import neopixel
 import oled
 import runtime
+import ticks
 import world
 
 _DRIVERS = {
@@ -70,23 +73,6 @@ class Sockets:
         return self._real.getaddrinfo(host, port, *more)
 
 
-class Calendar:
-    """The calendar clock, which stands still until it is set."""
-
-    def __init__(self, seconds):
-        self._seconds = seconds
-
-    def install(self):
-        import time
-
-        real = time.gmtime
-        time.gmtime = lambda *seconds: real(*seconds) if seconds else real(self._seconds)
-        machine.RTC = lambda: self
-
-    def datetime(self, value):
-        self._seconds = (value[0] - 1970) * 31557600  # the year is enough
-
-
 class Contacts:
     """Moves the levels of pins by a plan."""
 
@@ -114,8 +100,9 @@ def install(speed):
 
     small, slow = plan.get("send_buffer", 0), plan.get("lookup_ms", 0)
     sys.modules["socket"] = Sockets(socket, small, slow, dict(plan.get("ports", ())))
+    ticks.period = plan.get("ticks_period", ticks.period)
     if "clock" in plan:
-        Calendar(plan["clock"]).install()
+        calendar_clock.Calendar(plan["clock"]).install()
 
 
 runtime.install = install

@@ -87,6 +87,36 @@ def test_r01_a_reply_that_says_nothing_more(runtime):
 
 
 @both
+def test_a_reply_after_days_of_silence_does_not_wait_for_its_next_sound_for_days(runtime):
+    """Ticks come round after twelve days, and tell the order of two times for half of that."""
+    period = 1 << 15  # ms, here
+
+    async def stops(c):
+        await c.open("a")
+        await c.say("turn_new", **ids(session="a"), text="well?")
+        await c.say("output_text", **ids(session="a"), text="hm")
+        await c.sound(tone(205))
+
+    run = converse(
+        stops,
+        normal,
+        script=[
+            on("start", "boot.long", period // 2 + 500),
+            on("ERROR", "wait"),
+            on("IDLE", "boot.long", 200),
+            QUIT,
+        ],
+        runtime=runtime,
+        settings={"server_message_timeout_ms": 1000},
+        stand_in={"ticks_period": period},
+        speed=16,
+    )
+    run.check_recovered()
+    assert run.time("state", to="ERROR") - run.time("state", to="SPEAKING") < 3000
+
+
+
+@both
 def test_r02_a_reset_in_the_moment_of_the_wake(runtime):
     """R02: each time one `closed` by transport, IDLE within 1 s, the window shut."""
     chance = random.Random(2)

@@ -2,38 +2,51 @@
 
 import asyncio
 import copy
+import functools
 
 import numpy as np
 import pytest
-from scripted import RUNTIMES
 
-from host_sim.faults import CLOSE, DOWN, RESET, SILENCE, UP, Faults, Proxy
+from host_sim import interpreter
+from host_sim.faults import CLOSE, DOWN, RESET, RESTART, SILENCE, UP, Faults, Proxy
 from tools.soak import invariants, plans, sounds, stage
 
 _COUNT = 7
+_SEEDS = {"ai-session": 162, "xiaozhi": 320}  # they lose Wi-Fi, restart the server, move the clock
+#: a whole soak has all four
+_HELD = [("micropython", "ai-session"), ("micropython", "xiaozhi"), ("cpython", "xiaozhi")]
 
 
-@pytest.fixture(scope="module", params=RUNTIMES)
-def held(request):
-    return stage.hold(5, request.param, _COUNT)
+@functools.cache
+def held(runtime, dialect):
+    if runtime == "micropython" and not interpreter.has_micropython():
+        pytest.skip("no MicroPython wheel here")
+    return stage.hold(_SEEDS[dialect], runtime, _COUNT)
 
 
-def test_conversations_with_faults_break_nothing(held):
-    assert invariants.violations(held) == []
-    assert {plan.network for plan in held.conversations} > {"none"}
-    assert len(held.turns) >= _COUNT // 2
+@pytest.mark.parametrize(("runtime", "dialect"), _HELD)
+def test_conversations_with_faults_break_nothing(runtime, dialect):
+    result = held(runtime, dialect)
+    assert invariants.violations(result) == []
+    assert result.dialect.name == dialect
+    assert "server restarts" in {plan.network for plan in result.conversations}
+    assert any(event["ev"] == "air" for event in result.trace)
+    assert any(event["ev"] == "unreached" for event in result.trace)
+    assert len(result.turns) >= _COUNT // 2
+    assert result.trace[-1]["t_ms"] > 1 << 15  # the ticks have come round
 
 
-def spoilt(held, change):
+def spoilt(whole, change):
     """The violations of a result after `change(copy of it)`."""
-    result = copy.copy(held)
-    result.trace = copy.deepcopy(held.trace)
-    result.speaker = held.speaker.copy()
+    result = copy.copy(whole)
+    result.trace = copy.deepcopy(whole.trace)
+    result.speaker = whole.speaker.copy()
     change(result)
     return invariants.violations(result)
 
 
-def test_a_soak_notices_stale_sound_lost_words_and_what_stays_behind(held):
+@pytest.mark.parametrize(("runtime", "dialect"), _HELD[::2])
+def test_a_soak_notices_stale_sound_lost_words_and_what_stays_behind(runtime, dialect):
     def late_tone(result):
         pcm = np.frombuffer(sounds.tone(0, 100), "<i2")
         result.speaker[-len(pcm) :] = pcm
@@ -55,6 +68,15 @@ def test_a_soak_notices_stale_sound_lost_words_and_what_stays_behind(held):
         for event in result.trace[at + 1 :]:
             event["t_ms"] += 10_000
 
+    def failed(result):
+        result.trace[9].update(ev="error", code="part_failed", message="speaker")
+
+    def silent_key(result):
+        talk = next(i for i, e in enumerate(result.trace) if e.get("to") == "SPEAKING")
+        click = {"ev": "button", "name": "key", "gesture": "click"}
+        result.trace.insert(talk + 1, {"t_ms": result.trace[talk]["t_ms"], **click})
+
+    whole = held(runtime, dialect)
     for change, word in (
         (late_tone, "stale sound"),
         (muted, "were heard"),
@@ -62,14 +84,20 @@ def test_a_soak_notices_stale_sound_lost_words_and_what_stays_behind(held):
         (kept_task, "tasks left"),
         (never_closed, "closed 0 times"),
         (hung, "without a sign"),
+        (failed, "a part failed"),
+        (silent_key, "told nobody"),
     ):
-        assert any(word in text for text in spoilt(held, change)), change.__name__
+        assert any(word in text for text in spoilt(whole, change)), change.__name__
 
 
 def test_a_heap_that_grows_is_noticed():
-    trace = [{"ev": "rest", "t_ms": n, "tasks": 5, "used": 270_000 + 64 * n} for n in range(100)]
-    result = stage.Result(1, "micropython", [], trace=trace, speaker=np.zeros(9, "<i2"))
-    assert any("heap grew" in text for text in invariants.violations(result))
+    trace = [
+        {"ev": "rest", "t_ms": n, "tasks": 5, "conversation": n, "used": 64 * n}
+        for n in range(100)
+    ]
+    for runtime in ("micropython", "cpython"):
+        result = stage.Result(1, runtime, [], trace=trace, speaker=np.zeros(9, "<i2"))
+        assert any("heap grew" in text for text in invariants.violations(result))
 
 
 def test_a_seed_tells_the_same_plan_again():
@@ -92,6 +120,7 @@ DATA = bytes(range(256)) * 20
         (Faults(end=(UP, 1, CLOSE)), b"", "end"),
         (Faults(end=(DOWN, 5, SILENCE)), DATA[:5], "silence"),
         (Faults(end=(UP, 2, RESET)), b"", "reset"),
+        (Faults(end=(DOWN, 9, RESTART), gone_s=0.1), DATA[:9], "reset"),
         (Faults(refused=True), b"", "reset"),
         (Faults(deaf=True), b"", "silence"),
     ],
@@ -122,3 +151,36 @@ def test_a_fault_does_what_it_says(faults, arrives, how):
         return bytes(received), ended
 
     assert asyncio.run(main()) == (arrives, how)
+
+
+def test_nobody_listens_while_the_server_restarts_and_nothing_passes_without_a_radio():
+    async def serve(reader, writer):
+        writer.write(await reader.read(100))
+
+    async def ask(port):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(b"hello")
+        try:
+            return await asyncio.wait_for(reader.read(9), 0.1)
+        finally:
+            writer.close()
+
+    async def main():
+        server = await asyncio.start_server(serve, "127.0.0.1", 0)
+        port = server.sockets[0].getsockname()[1]
+        plans = [Faults(end=(UP, 1, RESTART), gone_s=0.3), Faults()]
+        async with Proxy(port, lambda number: plans[min(number, 1)]) as proxy:
+            with pytest.raises(ConnectionResetError):
+                await ask(proxy.port)
+            with pytest.raises(ConnectionRefusedError):
+                await ask(proxy.port)
+            await asyncio.sleep(0.4)
+            assert await ask(proxy.port) == b"hello"
+            proxy.air.clear()
+            with pytest.raises(TimeoutError):
+                await ask(proxy.port)
+            proxy.air.set()
+            assert await ask(proxy.port) == b"hello"
+        server.close()
+
+    asyncio.run(main())

@@ -106,7 +106,9 @@ class Output(_Transfers):
         self._bytes = block_bytes
         self._dma_bytes = dma_bytes
         self._block_ms = block_ms
-        self._end = time.ticks_ms()  # when what was handed over has been heard, at the earliest
+        # when what was handed over has been heard, at the earliest; None: it has been. Ticks are
+        # no good for longer than six days
+        self._end = None
         self._last = 0  # the last sample handed over
         self._silent = True  # nothing but zeros since the last sound
         self.block = self._views[0]
@@ -118,8 +120,8 @@ class Output(_Transfers):
         """What was handed over has been heard."""
 
     def left_ms(self):
-        """Return for how long, at least, there is sound left; negative: since when not."""
-        return time.ticks_diff(self._end, time.ticks_ms())
+        """Return for how long, at least, there is sound left; 0 or negative: there is none."""
+        return 0 if self._end is None else time.ticks_diff(self._end, time.ticks_ms())
 
     async def room(self):
         """Wait until `block` may be filled."""
@@ -172,6 +174,7 @@ class Output(_Transfers):
             zeros += self._bytes
         while self._in_flight:
             await self._one_done()
+        self._end = None
 
     def _zero(self, samples):
         block = self.block
@@ -182,7 +185,7 @@ class Output(_Transfers):
         block = self.block
         low = block[self._bytes - 2]
         self._last = ((block[self._bytes - 1] << 8 | low) ^ 0x8000) - 0x8000
-        if self.left_ms() < 0:
+        if self.left_ms() <= 0:
             self._end = time.ticks_ms()
         self._end = time.ticks_add(self._end, self._block_ms)
         self._i2s.write(block)

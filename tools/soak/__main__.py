@@ -16,6 +16,8 @@ from host_sim import interpreter
 from tools.soak import invariants, plans, stage
 
 _PER_SEED = 100
+_AT_ONCE = 4  # processes: a conversation waits more than it works
+_KINDS = {"network": plans.NETWORK, "cloud": plans.CLOUD, "around": plans.AROUND}
 
 
 def main() -> int:
@@ -36,7 +38,7 @@ def main() -> int:
     jobs = _jobs(arguments, runtimes)
     began = time.monotonic()
     results = []
-    with concurrent.futures.ProcessPoolExecutor(2) as pool:
+    with concurrent.futures.ProcessPoolExecutor(_AT_ONCE) as pool:
         waiting = [pool.submit(_run, *job, arguments.keep) for job in jobs]
         for done in concurrent.futures.as_completed(waiting):
             results.append(done.result())
@@ -68,7 +70,8 @@ def _run(seed, runtime, count, keep):
 
 def _tell(outcome):
     seed, runtime, conversations, found = outcome
-    print(f"seed {seed} {runtime}: {len(conversations)} conversations, {len(found)} violations")
+    which = f"seed {seed} {runtime} {plans.dialect(seed).name}"
+    print(f"{which}: {len(conversations)} conversations, {len(found)} violations")
     for text in found:
         print(f"  {text}")
     if found:
@@ -84,12 +87,12 @@ def _table(results):
             int(number) for text in found for number in re.findall(r"^conversation (\d+)", text)
         }
         for number, plan in enumerate(conversations):
-            for kind, name in (("network", plan.network), ("cloud", plan.cloud)):
-                row = rows.setdefault((kind, name), [0, 0])
+            for kind in _KINDS:
+                row = rows.setdefault((kind, getattr(plan, kind)), [0, 0])
                 row[0] += 1
                 row[1] += number not in broken
     print(f"{'fault':34}{'met':>6}{'survived':>10}")
-    for kind, names in (("network", plans.NETWORK), ("cloud", plans.CLOUD)):
+    for kind, names in _KINDS.items():
         for name in names:
             met, survived = rows.get((kind, name), (0, 0))
             print(f"{kind + ': ' + name:34}{met:6}{survived:10}")

@@ -1,8 +1,8 @@
 """The cloud of a soak: answers words with marks, and does wrong what the plan says.
 
-`Cloud(plan, words)` listens by `await start()`; `numbers` tells by a connection's port which
-conversation it is. `turns` tells what was sent with each mark, `heard` what each conversation's
-microphone sent up, `faults` what was wrong with the cloud itself.
+`Cloud(dialect, plan, words)` listens by `await start()`; `numbers` tells by a connection's port
+which conversation it is. `turns` tells what was sent with each mark, `heard` what each
+conversation's microphone sent up, `faults` what was wrong with the cloud itself.
 """
 
 import asyncio
@@ -15,11 +15,12 @@ from aiohttp import WSMsgType, web
 from tools.soak import sounds
 from tools.soak.plans import SPEED
 
-_MEDIA = {"format": "pcm_s16le", "sample_rate": 16000, "channels": 1, "bits_per_sample": 16}
 _SILENT_S = 0.03  # without audio behind a whole word: the utterance has ended
 _ENDED_S = 0.4  # without audio behind anything else
 _TAIL = 16_500  # bytes that may follow a word: the device's idea of its end, and the post-roll
 _STAYS_S = 1.0  # how long a cloud that does not go stays
+_CALLS = 15  # to the device's tools, that wait for their answers
+_FLOOD = 8000  # pings, and as many texts
 _MOST = 1 << 20  # bytes of a message
 
 
@@ -35,7 +36,8 @@ class Turn:
 class Cloud:
     """See the module."""
 
-    def __init__(self, plan, words):
+    def __init__(self, dialect, plan, words):
+        self.dialect = dialect
         self._plan_of = plan
         self._words = words
         self.turns: list[Turn] = []
@@ -91,6 +93,7 @@ class _Line:
 
     def __init__(self, cloud, number, plan, socket, transport):
         self._cloud = cloud
+        self._dialect = cloud.dialect
         self._number = number
         self._plan = plan
         self._socket = socket
@@ -102,6 +105,7 @@ class _Line:
         self.audio = bytearray()
         self._answered = 0  # bytes of audio that belong to earlier utterances
         self._turn = None  # number of the turn that is being sent
+        self._calls: set[int] = set()  # to the device's tools, without an answer
         self.stays = True
 
     # what comes
@@ -109,20 +113,19 @@ class _Line:
     async def read(self):
         async for message in self._socket:
             if message.type == WSMsgType.BINARY:
-                self.audio += message.data
+                self.audio += self._dialect.unwrap(message.data)
                 self._news.set()
             elif message.type == WSMsgType.TEXT:
                 fields = json.loads(message.data)
-                if fields["type"] == "turn_terminate":
-                    self._terminated(fields["turn_id"])
-                elif fields["type"] == "session_close":
+                if self._dialect.cuts(fields, self._turn):
+                    self._turn = None
+                    await self._say(self._dialect.cut)
+                elif self._dialect.leaves(fields):
                     return
+                elif fields["type"] == "mcp":
+                    self._calls.remove(fields["payload"]["id"])
                 else:
                     await self._messages.put(fields["type"])
-
-    def _terminated(self, turn_id):
-        if turn_id == self._name(self._turn):
-            self._turn = None
 
     async def _utterance(self):
         """Wait until something was said and has ended."""
@@ -131,6 +134,8 @@ class _Line:
             while self._news.is_set():
                 self._news.clear()
                 whole = self._cloud.is_word(self.audio[self._answered :])
+                if whole and self._dialect.continuous:
+                    break
                 try:
                     async with asyncio.timeout(_SILENT_S if whole else _ENDED_S):
                         await self._news.wait()
@@ -138,28 +143,30 @@ class _Line:
                     break
             fresh = len(self.audio) - self._answered
             self._answered = len(self.audio)
-            if whole or fresh > _TAIL:
+            if whole or (fresh > _TAIL and not self._dialect.continuous):
                 return
 
     # what goes
 
     async def hold(self):
         kind = self._plan.cloud
-        assert await self._messages.get() == "session_start"
+        assert await self._messages.get() == self._dialect.first
         if kind == "no accept":
             await asyncio.sleep(3600)
         if kind == "refuses":
-            await self._say("session_start_ack", accepted=False, reason="full")
+            await self._say([self._dialect.refuses])
             return
-        await self._say(
-            "session_start_ack", accepted=True, input_audio=_MEDIA, output_audio=_MEDIA
-        )
-        assert await self._messages.get() == "wake_start"
+        await self._say([self._dialect.accepts])
+        assert await self._messages.get() == self._dialect.woken
         if self._random.random() < 0.5:
             await self._reply("", "none")  # the greeting
         number = 0
         while True:
             await self._utterance()
+            if self._calls:
+                self._cloud.faults.append(
+                    f"conversation {self._number}: {len(self._calls)} calls without an answer"
+                )
             number += 1
             await self._reply("what was said", kind)
             if kind not in ("none", "pings", "odd pieces", "fragments") and number > 1:
@@ -171,13 +178,14 @@ class _Line:
         if kind in ("slow reply", "sound of a dead turn"):
             sent.milliseconds = 1500
         self._turn = turn
-        await self._say("turn_new", turn_id=self._name(turn), text=heard)
+        await self._say(self._dialect.announces(turn, heard))
         if kind == "says nothing more":
             await asyncio.sleep(3600)
+        await asyncio.sleep(self._random.choice((0, 0.4)) / SPEED)  # it thinks
         if kind == "useless texts":
             for text in ("{", "[]", "[" * 3000, "", '{"type": 5}', '{"type": "turn_new"}'):
                 await self._socket.send_str(text)
-        await self._say("output_text", turn_id=self._name(turn), text="I say " + "word " * 9)
+        await self._say(self._dialect.speaks(turn))
         pcm = sounds.tone(turn, sent.milliseconds)
         await self._sound(turn, pcm, kind)
         if kind in _ENDS:
@@ -192,15 +200,16 @@ class _Line:
             await asyncio.sleep(3600)
         if self._turn == turn:
             sent.done = True
-            await self._say("turn_done", turn_id=self._name(turn))
+            await self._say(self._dialect.done(turn))
 
     async def _sound(self, turn, pcm, kind):
         size = 640
         if kind == "odd pieces":
-            size = max(self._random.choice((1, 3, 641, 1021, 8191)), len(pcm) // 2000)
+            size = self._random.choice(self._dialect.odd_sizes)
+            size *= 1 + len(pcm) // 2000 // size
         dead = 10 if kind == "sound of a dead turn" else 0  # pieces that come too late
         for at in range(0, len(pcm), size):
-            part = pcm[at : at + size]
+            part = self._dialect.wrap(pcm[at : at + size])
             if kind == "fragments":
                 cut = self._random.randrange(len(part) + 1)
                 self._raw(0x02, part[:cut])
@@ -210,6 +219,8 @@ class _Line:
                 await self._socket.send_bytes(part)
             if kind == "pings":
                 await self._socket.ping(bytes(at // size % 126))
+            if kind == "tool calls" and len(self._calls) < _CALLS:
+                await self._call()
             if kind in ("slow reply", "sound of a dead turn"):
                 await asyncio.sleep((0.03 if kind == "slow reply" else 0.015) / SPEED)
             if self._turn != turn:
@@ -217,20 +228,20 @@ class _Line:
                     return
                 dead -= 1
 
-    async def _say(self, kind, **fields):
-        await self._socket.send_str(
-            json.dumps({"type": kind, "session_id": self._session, **fields})
-        )
+    async def _call(self):
+        number = self._random.getrandbits(30)
+        self._calls.add(number)
+        await self._say([self._dialect.calls(self._random, number)])
+
+    async def _say(self, messages):
+        for message in messages:
+            await self._socket.send_str(json.dumps({**message, "session_id": self._session}))
 
     def _raw(self, first, payload):
         """A frame that no library would send; `first` is its first byte."""
         length = len(payload)
         head = bytes([first, length]) if length < 126 else bytes([first, 126]) + length.to_bytes(2)
         self._transport.write(head + payload)
-
-    @staticmethod
-    def _name(turn):
-        return None if turn is None else f"t{turn}"
 
     # how a cloud can end
 
@@ -242,16 +253,18 @@ class _Line:
         self._raw(0x88, self._random.choice((b"", b"\x03\xe8", b"\x03\xe8bye")))
 
     async def _goodbye(self):
-        await self._say("session_close", reason="replaced")
+        await self._say([self._dialect.goodbye])
 
     async def _error_and_close(self):
-        await self._say("error", code="server_busy", scope="connection", message="sorry")
+        await self._say([self._dialect.error])
+        if self._random.random() < 0.5:
+            await self._close()
 
     async def _break_framing(self):
         self._raw(self._random.choice((0x83, 0xC1, 0x80, 0x09, 0x8B)), b"x" * 5)
 
     async def _flood(self):
-        for number in range(20_000):
+        for number in range(_FLOOD):
             if self._transport.is_closing():
                 return
             self._raw(0x89, bytes(100))

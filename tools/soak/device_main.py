@@ -1,22 +1,31 @@
 """Run by an interpreter in place of host_sim/device_main.py: the same device, another person.
 
 The configuration's `script` holds `main` (the path of device_main.py), `conversations` (what
-`plans.Conversation.person` gives) and `words` (path, offset, length of each). The person waits
-until the device rests, notes the heap and the tasks, wakes it, and does what the plan says. Its
-own events in the trace: `rest` and `spoke`; `stuck` when nothing has happened for too long.
+`plans.Conversation.person` gives), `words` (path, offset, length of each) and `air` (access points
+as in `world`). The person waits until the device rests, notes the heap and the tasks, wakes it,
+and does what the plan says; also to the radio and the calendar. Ticks come round twice a minute:
+that happens in every state. Own events in the trace: `rest` and `spoke`; `air` for the radio;
+`unreached` for an attempt that came to nobody; `stuck` when nothing has happened for too long.
 """
 
 import asyncio
+import errno
 import gc
 import json
 import sys
 
+import calendar_clock
 import chip
 import person
+import runtime
+import ticks
 import world
 
 _IDLE_US = 2_500_000  # without a sign in the open window: then the person ends the session
 _STUCK_US = 15_000_000  # without any sign: longer than every limit of the device
+
+_PERIOD = 1 << 15  # of the ticks in ms: more than twice of what a conversation waits for
+_NOT_SET = 0  # seconds since 1970, until the time server is asked
 
 _create_task = asyncio.create_task
 _alive = [0]
@@ -31,7 +40,21 @@ async def _counted(coroutine):
 
 
 def _create_counted(coroutine):
+    if "before" in repr(coroutine):  # the question for the time has a limit of its own
+        return _create_task(coroutine)
     return _create_task(_counted(coroutine))
+
+
+def _install(speed):
+    _real_install(speed)
+    ticks.period = _PERIOD
+    calendar.install()
+    if not gc.mem_alloc():  # CPython: how many objects there are tells as much
+        gc.mem_alloc = _objects
+
+
+def _objects():
+    return len(gc.get_objects())
 
 
 class Person(person.Person):
@@ -52,21 +75,36 @@ class Person(person.Person):
         self._turn = 0
         self._word = 0
         self._due_list = []  # (time, action, argument), sorted
+        self._event_done = -1  # the last conversation in which something happened around it
+        self._air_back_us = None  # when the radio works again
+        self._told = ""  # the last error
         self._last_us = 0  # of the last sign of life
 
     def _event(self, name, pairs):
         self._write(name, pairs)
-        if name not in ("button", "ui", "heap", "error"):
+        if name not in ("button", "ui", "heap", "error", "tx_audio"):
             self._last_us = chip.now_us
         if name == "connect":
             self._begins()
+            self._happens("CONNECTING")
+        elif name == "connected":
+            self._happens("OPENING")
+        elif name == "error":
+            self._told = pairs[5]
         elif name == "closed":
             self._connected = False
             self._due_list = []
+            if pairs[1] == "no_network" or (
+                pairs[1] == "connect_failed" and _REFUSED in self._told
+            ):
+                self._write("unreached", ())
+                self._number -= 1
         elif name == "state":
             self._rests = pairs[3] == "IDLE"
             if pairs[3] == "SPEAKING":
                 self._reply_begins()
+            if not self._rests:
+                self._happens(pairs[3])
         elif name == "input":
             self._open = pairs[1]
             if self._open:
@@ -81,6 +119,14 @@ class Person(person.Person):
         if self._number < len(self._plans):
             for after_ms, press in self._plans[self._number]["presses"]:
                 self._do(after_ms, "press", press)
+
+    def _happens(self, state):
+        """Something may happen around the device in this state, once in a conversation."""
+        if self._event_done < self._number < len(self._plans):
+            event = self._plans[self._number]["event"]
+            if event and event[0] == state:
+                self._event_done = self._number
+                self._do(*event[1:])
 
     def _may_speak(self):
         words = self._plans[self._number]["words"] if self._number < len(self._plans) else ()
@@ -109,8 +155,16 @@ class Person(person.Person):
             if action == "speak":
                 self._write("spoke", ("word", argument))
                 world.microphone.say(*self._words[argument])
+            elif action == "lose":
+                self._air(False)
+                self._air_back_us = now_us + argument * 1000
+            elif action == "jump":
+                calendar.seconds = argument
             else:
                 self._gesture(argument, now_us)
+        if self._air_back_us is not None and self._air_back_us <= now_us:
+            self._air_back_us = None
+            self._air(True)
         quiet = now_us - self._last_us
         if self._rests and not self._connected:
             following = self._number + 1
@@ -127,7 +181,16 @@ class Person(person.Person):
             self._gesture("boot.long", now_us)
             self._last_us = now_us
 
+    def _air(self, there):
+        self._write("air", ("there", there))
+        world.access_points[:] = _script["air"] if there else []
+
     def _go_on(self, following, now_us):
+        if following < len(self._plans) and self._event_done < following:
+            event = self._plans[following]["event"]
+            if event and event[0] == "IDLE":
+                self._event_done = following
+                self._do(*event[1:])
         gc.collect()
         used = gc.mem_alloc()
         self._write("rest", ("conversation", following, "used", used, "tasks", _alive[0]))
@@ -142,10 +205,15 @@ class Person(person.Person):
         self._press(self._pins[button], gesture, now_us)
 
 
+_REFUSED = f"[Errno {errno.ECONNREFUSED}]"
 with open(sys.argv[1]) as _file:
-    _main = json.load(_file)["script"]["main"]
+    _script = json.load(_file)["script"]
+world.access_points.extend(_script["air"])
+calendar = calendar_clock.Calendar(_NOT_SET)
+_real_install = runtime.install
+runtime.install = _install
 person.Person = Person
 asyncio.create_task = _create_counted
-with open(_main) as _file:
+with open(_script["main"]) as _file:
     _source = _file.read()
 exec(_source, {"__name__": "__main__"})

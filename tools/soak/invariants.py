@@ -12,16 +12,22 @@ SILENCE_MS = 200  # from the end of a turn to its last sample
 _SLACK_MS = 400  # for the machine and for the device's own ticks
 _CLOSING_MS = 2500  # what the link takes at most to end
 _BLOCK_MS = 16  # of the speaker
-_GROWTH = 2048  # bytes of heap that a hundred conversations may cost: noise of the collector
+#: what a hundred conversations may cost: noise of the collector
+_GROWTH = {"micropython": 1024, "cpython": 20}
+_UNIT = {"micropython": "bytes", "cpython": "objects"}
+_PART = "part_failed"
 _RAMP = 80 * 2  # bytes at either end of a sound that the device fades
 _PRESSES = ("click", "double", "long", "very_long")
 
 
 @dataclass
 class Talk:
-    """One conversation: what the trace says of it."""
+    """One conversation: what the trace says of it. `number`: in the plan, -1 if it reached nobody;
+    `disturbed`: the radio was away for a while.
+    """
 
     number: int
+    disturbed: bool = False
     events: list = field(default_factory=list)
 
 
@@ -44,22 +50,28 @@ def violations(result) -> list[str]:
     if result.status or result.output.strip():
         found.append(f"exit status {result.status}: {result.output.strip()[-400:]}")
     talks = _talks(result.trace)
-    if len(talks) != result.connections:
-        found.append(f"{len(talks)} attempts, {result.connections} connections arrived")
-    if len(talks) < len(result.conversations):
-        found.append(f"only {len(talks)} of {len(result.conversations)} conversations were held")
+    reached = sum(talk.number >= 0 for talk in talks)
+    if reached != result.connections:
+        found.append(f"{reached} attempts, {result.connections} connections arrived")
+    if reached < len(result.conversations):
+        found.append(f"only {reached} of {len(result.conversations)} conversations were held")
     found += [
         f"conversation {event['conversation']}: stuck" for event in _all(result.trace, "stuck")
+    ]
+    found += [
+        f"a part failed at {event['t_ms']}: {event.get('message')}"
+        for event in result.trace
+        if _PART in (event.get("code"), event.get("reason"))
     ]
     lives = []
     for talk in talks:
         where = f"conversation {talk.number}"
         found += [f"{where}: {text}" for text in _closed_once(talk)]
         found += [f"{where}: {text}" for text in _states_left(talk)]
-        found += [f"{where}: {text}" for text in _interrupts(talk)]
-        if talk.number < len(result.conversations):
+        found += [f"{where}: {text}" for text in _interrupts(talk, result.dialect)]
+        if _keeps_well(talk, result):
             found += [f"{where}: {text}" for text in _words(talk, result)]
-        lives += _lives(talk)
+        lives += _lives(talk, result.dialect)
     found += _rests(result.trace, result.runtime)
     found += _stale(lives, result)
     found += _replies(lives, result)
@@ -68,12 +80,27 @@ def violations(result) -> list[str]:
 
 def _talks(trace):
     talks = []
+    air = True
+    number = 0
     for event in trace:
         if event["ev"] == "connect":
-            talks.append(Talk(len(talks)))
+            talks.append(Talk(number))
+            number += 1
+        if event["ev"] == "air":
+            air = event["there"]
         if talks:
             talks[-1].events.append(event)
+            talks[-1].disturbed |= not air
+            if event["ev"] == "unreached":
+                talks[-1].number = -1
+                number -= 1
     return talks
+
+
+def _keeps_well(talk, result):
+    """Whether nothing but the person ends the conversation or cuts a turn."""
+    known = 0 <= talk.number < len(result.conversations)
+    return known and result.conversations[talk.number].keeps_well and not talk.disturbed
 
 
 def _all(events, kind):
@@ -124,17 +151,17 @@ def _states_left(talk):
     return found
 
 
-def _interrupts(talk):
+def _interrupts(talk, dialect):
     """KEY in a turn that sounds or is awaited: told to the cloud at that very moment."""
     found = []
-    state, turn = "IDLE", None
+    state, turn = "IDLE", False
     for index, event in enumerate(talk.events):
         if event["ev"] == "state":
             state = event["to"]
-        elif event["ev"] == "rx" and (event["msg"] or {}) and _kind(event) == "turn_new":
-            turn = event["msg"].get("turn_id", turn)
+        elif event["ev"] == "rx" and dialect.begins(_message(event)) is not None:
+            turn = True
         elif event["ev"] == "drained":
-            turn = None
+            turn = False
         elif event["ev"] == "button" and (event["name"], event["gesture"]) == ("key", "click"):
             told = [
                 e
@@ -143,40 +170,41 @@ def _interrupts(talk):
             ]
             if state in ("THINKING", "SPEAKING") and turn and not told:
                 found.append(f"KEY in {state} at {event['t_ms']} told nobody")
-            turn = None
+            turn = False
     return found
 
 
-def _kind(event):
-    message = event["msg"]
-    return message.get("type") if isinstance(message, dict) else None
+def _message(event):
+    return event["msg"] if isinstance(event["msg"], dict) else {}
 
 
-def _lives(talk):
+def _lives(talk, dialect):
     """Return the turns of a conversation with what ended each; after its end there are none."""
     lives = []
     over = False
     for event in talk.events:
         now, kind = event["t_ms"], event["ev"]
         live = lives[-1] if lives and lives[-1].ended_by == "nothing" else None
-        what = _kind(event) if kind in ("rx", "tx") else None
-        over = over or (kind == "tx" and what == "session_close")
-        if kind == "rx" and what == "turn_new" and "turn_id" in event["msg"] and not over:
+        message = _message(event) if kind in ("rx", "tx") else {}
+        begins = dialect.begins(message) if kind == "rx" and not over else None
+        if begins is not None:
             if live:
                 live.end, live.ended_by = now, "another turn"
-            lives.append(Life(int(event["msg"]["turn_id"][1:]), talk, now))
+            lives.append(Life(begins, talk, now))
+        elif kind == "closed" or (kind == "state" and event["to"] in ("IDLE", "ERROR")):
+            over = True
+            if live:
+                live.end, live.ended_by = now, "the end of the session"
         elif live is None:
             continue
         elif kind == "button" and event["gesture"] in _PRESSES:
             live.pressed = True
-        elif kind == "rx" and what == "turn_done":
+        elif kind == "rx" and dialect.ends(message):
             live.complete = True
-        elif kind == "tx" and what == "turn_terminate":
+        elif kind == "tx" and dialect.cuts(message, live.number):
             live.end, live.ended_by = now, "the person"
         elif kind == "drained":
             live.end, live.ended_by = now, "its end"
-        elif kind == "closed" or (kind == "state" and event["to"] in ("IDLE", "ERROR")):
-            live.end, live.ended_by = now, "the end of the session"
     return lives
 
 
@@ -206,11 +234,10 @@ def _replies(lives, result):
     found = []
     for life in lives:
         sent = result.turns[life.number]
-        if life.talk.number >= len(result.conversations) or life.pressed or not sent.done:
+        if life.pressed or not sent.done:
             continue
-        plan = result.conversations[life.talk.number]
         where = f"conversation {life.talk.number}: turn {life.number}"
-        if plan.keeps_well and life.ended_by != "its end":
+        if _keeps_well(life.talk, result) and life.ended_by != "its end":
             found.append(f"{where}: ended by {life.ended_by}")
         if not life.complete or life.ended_by != "its end":
             continue
@@ -232,9 +259,6 @@ def _replies(lives, result):
 
 def _words(talk, result):
     """A word that was said into the open window, and not pressed away, went up bit by bit."""
-    plan = result.conversations[talk.number]
-    if not plan.keeps_well:
-        return []
     found = []
     heard = result.heard.get(talk.number, b"")
     for event in _all(talk.events, "spoke"):
@@ -243,7 +267,8 @@ def _words(talk, result):
         during = [e for e in talk.events if 0 <= e["t_ms"] - event["t_ms"] <= needs]
         disturbed = any(e["ev"] == "button" or e["ev"] == "closed" for e in during)
         closed = [e for e in _all(during, "input") if not e["open"]]
-        if closed and closed[0]["t_ms"] - event["t_ms"] < len(word) // 32 + 100:
+        late = 0 if result.dialect.continuous else 100  # it is answered when it is complete
+        if closed and closed[0]["t_ms"] - event["t_ms"] < len(word) // 32 + late:
             disturbed = True
         if not disturbed and word not in heard:
             found.append(f"the word said at {event['t_ms']} did not go up whole")
@@ -253,13 +278,13 @@ def _words(talk, result):
 def _rests(trace, runtime):
     """Between conversations the heap is what it was, and so are the tasks."""
     found = []
-    rests = _all(trace, "rest")
+    rests = list({rest["conversation"]: rest for rest in _all(trace, "rest")}.values())
     tasks = {rest["tasks"] for rest in rests}
     if len(tasks) > 1:
         found.append(f"tasks left over: {sorted(tasks)}")
-    if runtime == "micropython" and len(rests) >= 12:
+    if len(rests) >= 12:
         used = [rest["used"] for rest in rests]
         early, late = min(used[3:8]), min(used[-5:])
-        if late - early > _GROWTH:
-            found.append(f"the heap grew from {early} to {late} bytes")
+        if late - early > _GROWTH[runtime]:
+            found.append(f"the heap grew from {early} to {late} {_UNIT[runtime]}")
     return found

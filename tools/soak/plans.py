@@ -1,13 +1,15 @@
 """What happens in each conversation of a soak: drawn from a seed, the same every time.
 
-A `Conversation` says what the network does (a `Faults`), what the cloud does (`cloud`, a name) and
-what the person does. Both kinds of fault have names: the rows of the table that a soak prints.
+A `Conversation` says what the network does (a `Faults`), what the cloud does, what happens around
+the device (its radio, its calendar), and what the person does. Faults of each kind have names: the
+rows of the table that a soak prints. A seed also says which dialect is spoken: `dialect(seed)`.
 """
 
 import random
 from dataclasses import asdict, dataclass
 
-from host_sim.faults import CLOSE, DOWN, RESET, SILENCE, UP, Faults
+from host_sim.faults import CLOSE, DOWN, RESET, RESTART, SILENCE, UP, Faults
+from tools.soak import dialects
 
 SPEED = 8  # of the device's clock
 #: limits of the device, shorter than its defaults, so that many can pass in a soak
@@ -20,7 +22,9 @@ SETTINGS = {
     "error_ms": 200,
     "vad_end_ms": 300,
     "log_level": "off",
+    "networks": '[{"ssid": "home", "password": "a long password"}]',
 }
+AIR = [{"ssid": "home", "password": "a long password", "rssi": -50}]
 WORDS = 6  # different ones that the person can say
 _HANDSHAKE = 300  # bytes, about: of a request, and of its answer
 _TURN = 40_000  # bytes: more than a session's opening and the first reply
@@ -61,15 +65,22 @@ NETWORK = {
     ),
     "reset down": (lambda draw: _end(draw, DOWN, RESET), False),
     "reset up": (lambda draw: _end(draw, UP, RESET), False),
+    "server restarts": (
+        lambda draw: Faults(
+            end=(DOWN, draw.randrange(1, _TURN), RESTART), gone_s=draw.uniform(0.5, 6) / SPEED
+        ),
+        False,
+    ),
     "half-open": (lambda draw: _end(draw, draw.choice((UP, DOWN)), SILENCE), False),
     "refused": (lambda draw: Faults(refused=True), False),
     "no answer": (lambda draw: Faults(deaf=True), False),
 }
 
-#: what a cloud may do wrong -> whether it keeps the session alive and well
+#: what a cloud may do, some of it wrong -> whether it keeps the session alive and well
 CLOUD = {
     "none": True,
     "pings": True,
+    "tool calls": True,
     "useless texts": True,
     "odd pieces": True,
     "new turn in a reply": True,
@@ -87,19 +98,49 @@ CLOUD = {
     "breaks the framing": False,
     "flood": False,
 }
+_JUMPS = (0, 1, 946684800, 1700000000, 1900000000, 4000000000)  # seconds since 1970
+
+#: what may happen around the device -> (what the person does, and when it may happen)
+AROUND = {
+    "none": None,
+    "Wi-Fi lost at rest": ("lose", "IDLE"),
+    "Wi-Fi lost while connecting": ("lose", "CONNECTING"),
+    "Wi-Fi lost while opening": ("lose", "OPENING"),
+    "Wi-Fi lost in LISTENING": ("lose", "LISTENING"),
+    "Wi-Fi lost in THINKING": ("lose", "THINKING"),
+    "Wi-Fi lost in SPEAKING": ("lose", "SPEAKING"),
+    "calendar jumps": ("jump", "IDLE"),
+    "calendar jumps in LISTENING": ("jump", "LISTENING"),
+    "calendar jumps in SPEAKING": ("jump", "SPEAKING"),
+}
+
+
+def _around(draw, name):
+    """Return None or (state, milliseconds after its begin, action, its argument)."""
+    if AROUND[name] is None:
+        return None
+    action, state = AROUND[name]
+    if action == "jump":
+        return (state, draw.randrange(800), action, draw.choice(_JUMPS))
+    after = 0 if state in ("CONNECTING", "THINKING") else draw.randrange(800)
+    lasts = draw.choice((draw.randrange(300, 3000), draw.randrange(6000, 12_000)))
+    return (state, after, action, lasts)
 
 
 @dataclass(frozen=True)
 class Conversation:
-    """`network`, `cloud`: names of the tables above. The rest is the person: `words` (number of
-    the word, milliseconds from the open window), `interrupts` (for each turn milliseconds from its
-    sound to the KEY click, or -1), `presses` (milliseconds from the wake, button and gesture, at
-    whatever state), `pause_ms` before the wake.
+    """`network`, `cloud`, `around`: names of the tables above; `faults` and `event` are what the
+    first and the last mean here. The rest is the person: `words` (number of the word, milliseconds
+    from the open window), `interrupts` (for each turn milliseconds from its sound to the KEY
+    click, or -1), `presses` (milliseconds from the wake, button and gesture, at whatever state),
+    `pause_ms` before the wake.
     """
 
     network: str
     cloud: str
+    around: str
     faults: Faults
+    event: tuple | None
     words: tuple
     interrupts: tuple
     presses: tuple
@@ -118,31 +159,41 @@ class Conversation:
 
     def person(self) -> dict:
         """What the device's side needs, as JSON."""
-        kept = ("words", "interrupts", "presses", "pause_ms")
+        kept = ("words", "interrupts", "presses", "pause_ms", "event")
         return {name: value for name, value in asdict(self).items() if name in kept}
+
+
+def dialect(seed: int):
+    """Return the dialect of a seed; in two seeds, one for each runtime, it is the same."""
+    number = (seed - 1) // 2
+    return dialects.Xiaozhi(3 - number // 2 % 3) if number % 2 else dialects.AiSession()
 
 
 def draw(seed: int, count: int) -> list[Conversation]:
     """Return the conversations of a seed; the first ones are without faults, for the heap."""
     source = random.Random(seed)
-    return [_draw(source, faulty=number >= 3) for number in range(count)]
+    clouds = [name for name in CLOUD if name != "tool calls" or dialect(seed).has_tools]
+    return [_draw(source, clouds, faulty=number >= 3) for number in range(count)]
 
 
 def after(number: int) -> Conversation:
     """Return a conversation beyond the plan: a press too many has woken the device once more."""
-    return Conversation("none", "none", Faults(), (), (), (), 300, number)
+    return Conversation("none", "none", "none", Faults(), None, (), (), (), 300, number)
 
 
-def _draw(source, faulty):
-    network = cloud = "none"
+def _draw(source, clouds, faulty):
+    network = cloud = around = "none"
     if faulty:
         which = source.random()
-        if which < 0.5:
+        if which < 0.35:
             network = source.choice(list(NETWORK))
+        elif which < 0.65:
+            cloud = source.choice(clouds)
         elif which < 0.85:
-            cloud = source.choice(list(CLOUD))
+            around = source.choice(list(AROUND))
         else:
-            network, cloud = source.choice(list(NETWORK)), source.choice(list(CLOUD))
+            network, cloud = source.choice(list(NETWORK)), source.choice(clouds)
+            around = source.choice(list(AROUND))
     turns = source.choice((1, 1, 2, 3))
     words = tuple((source.randrange(WORDS), source.randrange(500)) for _ in range(turns))
     interrupts = tuple(
@@ -156,7 +207,9 @@ def _draw(source, faulty):
     return Conversation(
         network,
         cloud,
+        around,
         NETWORK[network][0](source),
+        _around(source, around),
         words,
         interrupts,
         tuple(sorted(presses)),

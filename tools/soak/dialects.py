@@ -1,0 +1,137 @@
+"""The words of each dialect, for the cloud of a soak and for whoever reads its trace.
+
+The cloud sends the lists of messages; turns are numbered, and the number is in what a turn says it
+has heard. `begins(message)` reads it, `ends(message)` tells the end of a turn, and `cuts(message,
+turn)` whether the device wants that turn to end now.
+"""
+
+import re
+
+from host_sim.cloud.vanling import framing
+
+_RATE = 16000
+_CALLS = ("ping", "tools/list", "nothing", "tools/call", "initialize")
+
+
+class AiSession:
+    name = "ai-session"
+    settings: dict = {}
+    has_tools = False
+    continuous = False  # sound goes up while somebody speaks
+    odd_sizes = (1, 3, 641, 1021, 8191)  # bytes of sound in a frame
+    first = "session_start"
+    woken = "wake_start"
+
+    _media = {
+        "format": "pcm_s16le",
+        "sample_rate": _RATE,
+        "channels": 1,
+        "bits_per_sample": 16,
+    }
+    accepts = {
+        "type": "session_start_ack",
+        "accepted": True,
+        "input_audio": _media,
+        "output_audio": _media,
+    }
+    refuses = {"type": "session_start_ack", "accepted": False, "reason": "full"}
+    goodbye = {"type": "session_close", "reason": "replaced"}
+    error = {"type": "error", "code": "busy", "scope": "connection", "message": "sorry"}
+    cut: list = []  # what is sent when a turn was cut
+
+    def announces(self, turn, heard):
+        return [{"type": "turn_new", "turn_id": f"t{turn}", "text": heard}]
+
+    def speaks(self, turn):
+        return [{"type": "output_text", "turn_id": f"t{turn}", "text": "I say " + "word " * 9}]
+
+    def done(self, turn):
+        return [{"type": "turn_done", "turn_id": f"t{turn}"}]
+
+    def wrap(self, sound):
+        return sound
+
+    def unwrap(self, frame):
+        return frame
+
+    def begins(self, message):
+        named = message.get("type") == "turn_new" and "turn_id" in message
+        return int(message["turn_id"][1:]) if named else None
+
+    def ends(self, message):
+        return message.get("type") == "turn_done"
+
+    def cuts(self, message, turn):
+        return message["type"] == "turn_terminate" and message["turn_id"] == f"t{turn}"
+
+    def leaves(self, message):
+        return message["type"] == "session_close"
+
+
+class Xiaozhi:
+    """`version`: of the binary framing."""
+
+    name = "xiaozhi"
+    has_tools = True
+    continuous = True  # sound goes up as long as the window is open
+    odd_sizes = (2, 6, 642, 1022, 5000)
+    first = "hello"
+    woken = "listen"
+
+    accepts = {
+        "type": "hello",
+        "transport": "websocket",
+        "audio_params": {"format": "pcm", "sample_rate": _RATE, "frame_duration": 60},
+    }
+    refuses = {"type": "hello", "transport": "mqtt"}
+    goodbye = {"type": "goodbye"}
+    error = {"type": "error", "message": "sorry"}
+    cut = [{"type": "tts", "state": "stop"}]
+
+    def __init__(self, version):
+        self._version = version
+        self.settings = {"version": version, "codec": "pcm", "continue_listening": "true"}
+
+    def announces(self, turn, heard):
+        return [
+            {"type": "stt", "text": f"{heard} {turn}"},
+            {"type": "llm", "emotion": "happy", "text": "🙂"},
+        ]
+
+    def speaks(self, turn):
+        return [
+            {"type": "tts", "state": "start"},
+            {"type": "tts", "state": "sentence_start", "text": "I say " + "word " * 9},
+        ]
+
+    def done(self, turn):
+        return self.cut
+
+    def calls(self, source, number):
+        """A request to the device's tools."""
+        method = source.choice(_CALLS)
+        parameters = {}
+        if method == "tools/call":
+            name = source.choice(("self.get_device_status", "self.nothing", ""))
+            parameters = {"name": name, "arguments": source.choice(({}, [], {"volume": 5000}))}
+        call = {"jsonrpc": "2.0", "id": number, "method": method, "params": parameters}
+        return {"type": "mcp", "payload": call}
+
+    def wrap(self, sound):
+        return framing.wrap(self._version, sound)
+
+    def unwrap(self, frame):
+        return framing.unwrap(self._version, frame)[1]
+
+    def begins(self, message):
+        number = re.search(r"\d+$", message.get("text") or "")
+        return int(number[0]) if message.get("type") == "stt" and number else None
+
+    def ends(self, message):
+        return message.get("type") == "tts" and message.get("state") == "stop"
+
+    def cuts(self, message, turn):
+        return turn is not None and message["type"] == "abort"
+
+    def leaves(self, message):
+        return False  # the closed socket says it
