@@ -4,7 +4,6 @@ usage: device_main.py CONFIG (JSON, made by host_sim.device). Exit status as in 
 table.
 """
 
-import gc
 import json
 import os
 import sys
@@ -21,6 +20,7 @@ import chip  # noqa: E402
 import machine  # noqa: E402
 import person  # noqa: E402
 import world  # noqa: E402
+from tracefile import Trace  # noqa: E402
 
 try:
     from parley import log, trace
@@ -38,69 +38,6 @@ try:  # noqa: SIM105  MicroPython has no contextlib
     os.mkdir(_FILES)
 except OSError:
     pass  # it has been used before
-
-
-class Trace:
-    """Writes the firmware's events, and tells the person what a step may wait for."""
-
-    def __init__(self, path):
-        self._file = open(path, "w") if path else None  # noqa: SIM115  open for the device's life
-        self.person = None
-
-    def event(self, name, pairs, time_us=None):
-        fields = {"t_ms": (chip.now_us if time_us is None else time_us) // 1000, "ev": name}
-        for index in range(0, len(pairs), 2):
-            fields[pairs[index]] = pairs[index + 1]
-        self._write(fields)
-        if name == "state":
-            self._happened(fields["to"])
-            if runtime.NAME == "micropython":
-                used, free = gc.mem_alloc(), gc.mem_free()
-                self._write({"t_ms": fields["t_ms"], "ev": "heap", "used": used, "free": free})
-        elif name == "input" and fields["open"]:
-            self._happened("input_open")
-        elif name in ("drained", "connected", "closed"):
-            self._happened(name)
-
-    def said(self):
-        self._happened("said")
-
-    def played(self, time_us, milliseconds):
-        self.event("play", ("ms", milliseconds), time_us)
-
-    def _happened(self, event):
-        if self.person:
-            self.person.happened(event)
-
-    def _write(self, fields):
-        if not self._file:
-            return
-        try:
-            if "msg" in fields:
-                fields["msg"] = _spelled(fields["msg"])
-            line = json.dumps(fields)
-        except (RuntimeError, ValueError):  # nested deeper than the interpreter can go
-            fields["msg"] = None
-            line = json.dumps(fields)
-        self._file.write(line + "\n")
-        self._file.flush()
-
-    def close(self):
-        if self._file:
-            self._file.close()
-
-
-def _spelled(value):
-    """A number for which JSON has no spelling, or which few readers take, becomes text."""
-    if isinstance(value, list):
-        return [_spelled(item) for item in value]
-    if isinstance(value, dict):
-        return {name: _spelled(item) for name, item in value.items()}
-    if isinstance(value, float) and value - value != 0:
-        return str(value)
-    if isinstance(value, int) and not -(1 << 64) < value < 1 << 64:
-        return str(value)
-    return value
 
 
 async def main(tracer):
@@ -199,7 +136,8 @@ class Limit:
         chip.detach(self)
 
 
-tracer = Trace(config["trace"])
+_trace_file = open(config["trace"], "w") if config["trace"] else None  # noqa: SIM115  until the end
+tracer = Trace(_trace_file)
 trace.sink = tracer.event
 world.microphone = world.Microphone(tracer.said)
 world.speaker = world.Speaker(config["speaker"], _RATE, tracer.played)

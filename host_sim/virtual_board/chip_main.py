@@ -11,7 +11,6 @@ import json
 import os
 import sys
 
-import chip
 import machine
 import neopixel
 import oled
@@ -21,6 +20,7 @@ import runtime
 import vfs
 import world
 from micropython import const
+from tracefile import Trace
 
 _BLOCK = const(4096)
 _RATE = const(16000)
@@ -50,37 +50,6 @@ class FlashArea:
         if operation == 6:
             self.writeblocks(argument, b"\xff" * _BLOCK)
         return 0
-
-
-class Trace:
-    """Writes the firmware's events to a file of the PC, and tells the person of them."""
-
-    def __init__(self, file):
-        self._file = file
-        self.person = None
-
-    def event(self, name, pairs, time_us=None):
-        fields = {"t_ms": (chip.now_us if time_us is None else time_us) // 1000, "ev": name}
-        for index in range(0, len(pairs), 2):
-            fields[pairs[index]] = pairs[index + 1]
-        if self._file:
-            self._file.write(json.dumps(fields) + "\n")
-        if name == "state":
-            self.happened(fields["to"])
-        elif name == "input" and fields["open"]:
-            self.happened("input_open")
-        elif name in ("drained", "connected", "closed"):
-            self.happened(name)
-
-    def said(self):
-        self.happened("said")
-
-    def played(self, time_us, milliseconds):
-        self.event("play", ("ms", milliseconds), time_us)
-
-    def happened(self, event):
-        if self.person:
-            self.person.happened(event)
 
 
 def mount(config, pc):
