@@ -120,14 +120,33 @@ class PacketSource:
     def __init__(self, ring, settings):
         self._ring = ring
         self._settings = settings
-        self._encoder = codec.encoder(settings.codec, ring)
+        self._encoder = codec.encoder(settings.codec)
+        self._samples = bytearray(self._encoder.frame_bytes)
+        self._begun = False
+
+    def clear(self):
+        self._begun = False
 
     def fill(self, payload, rest):
-        waiting = len(self._ring)
-        if waiting < self._encoder.frame_bytes and not (rest and waiting):
-            return 0
+        encoder = self._encoder
+        if not self._begun:
+            waiting = len(self._ring)
+            if waiting < encoder.frame_bytes and not (rest and waiting):
+                return 0
+            self._take()
+            encoder.begin(self._samples)
         version = self._settings.version
         header = framing.HEADER_BYTES[version]
-        size = self._encoder.encode(payload[header:])
+        size = encoder.step(payload[header:])
+        self._begun = not size
+        if not size:
+            return None
         framing.pack(version, payload, size, time.ticks_ms())
         return header + size
+
+    def _take(self):
+        """What the ring lacks is silence."""
+        samples = self._samples
+        size = len(samples)
+        for index in range(self._ring.readinto(samples, size), size):
+            samples[index] = 0
