@@ -121,7 +121,6 @@ class PacketSource:
         self._ring = ring
         self._settings = settings
         self._encoder = codec.encoder(settings.codec)
-        self._samples = bytearray(self._encoder.frame_bytes)
         self._begun = False
 
     def clear(self):
@@ -133,8 +132,7 @@ class PacketSource:
             waiting = len(self._ring)
             if waiting < encoder.frame_bytes and not (rest and waiting):
                 return 0
-            self._take()
-            encoder.begin(self._samples)
+            encoder.begin(self._ring)
         version = self._settings.version
         header = framing.HEADER_BYTES[version]
         size = encoder.step(payload[header:])
@@ -143,10 +141,3 @@ class PacketSource:
             return None
         framing.pack(version, payload, size, time.ticks_ms())
         return header + size
-
-    def _take(self):
-        """What the ring lacks is silence."""
-        samples = self._samples
-        size = len(samples)
-        for index in range(self._ring.readinto(samples, size), size):
-            samples[index] = 0

@@ -2,9 +2,9 @@
 
 A decoder class takes `(rate, speaker_rate, ring)`; `decode(packet)` starts on a packet and
 `step()` does a part of the work, True while there is more. `room(size)` is how many bytes a packet
-of `size` can become, and `clear()` begins a new stream. Of an encoder `begin(samples)` starts on a
-packet of `frame_bytes` of samples, which must stay as they are, and `step(out)` does a part of the
-work: it returns the packet's size when that is in `out`, 0 while there is more.
+of `size` can become, and `clear()` begins a new stream. Of an encoder `begin(ring)` takes
+`frame_bytes` from the ring, silence for what it lacks, and `step(out)` does a part of the work: it
+returns the packet's size when that is in `out`, 0 while there is more.
 
 A codec that is not used takes no memory.
 """

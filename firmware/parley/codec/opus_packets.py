@@ -63,10 +63,12 @@ class Encoder:
 
     def __init__(self):
         self._encoder = encoder.Encoder(_BITRATE)
+        self._samples = bytearray(_FRAME_BYTES)
         self._packet = bytearray(self._encoder.packet_size)
 
-    def begin(self, samples):
-        self._encoder.begin(samples)
+    def begin(self, ring):
+        ring.fill(self._samples, _FRAME_BYTES)
+        self._encoder.begin(self._samples)
 
     def step(self, out):
         size = self._encoder.step(self._packet)

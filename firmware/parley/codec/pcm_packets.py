@@ -52,9 +52,9 @@ class Encoder:
 
     frame_bytes = _FRAME_BYTES
 
-    def begin(self, samples):
-        self._samples = samples
+    def begin(self, ring):
+        self._ring = ring
 
     def step(self, out):
-        out[:_FRAME_BYTES] = self._samples
+        self._ring.fill(out, _FRAME_BYTES)
         return _FRAME_BYTES
