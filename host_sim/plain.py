@@ -8,19 +8,17 @@ themselves) and every wrapped value goes through `uint` or into an int32 array.
 
 import pathlib
 
+_PACKAGE = pathlib.PurePath("lib", "opus")
 _DECORATOR = "@micropython.viper\n"
 _UINT = "\n\ndef uint(value):\n    return value & 0xFFFFFFFF\n"
+
+
+def needed(name: pathlib.PurePath) -> bool:
+    """Whether the firmware's file counts on 32 bits; the others are written for both."""
+    return _PACKAGE in name.parents
 
 
 def convert(source: str) -> str:
     """Return the source of a module without viper."""
     text = source.replace(_DECORATOR, "")
     return text + _UINT if "uint(" in text else text
-
-
-def build(package: pathlib.Path, target: pathlib.Path) -> None:
-    """Write the converted modules of a package directory into `target` / its name."""
-    out = target / package.name
-    out.mkdir(parents=True, exist_ok=True)
-    for module in package.glob("*.py"):
-        (out / module.name).write_text(convert(module.read_text()))

@@ -7,7 +7,7 @@ from interpreters import MICROPYTHON, run
 from opus_player import LIB, WHOLE, Player, checked, packets, switching
 from opus_reference import CELT, FB, HYBRID, NB, SILK, WB
 
-from host_sim import plain
+from host_sim import interpreter
 from tools import xtensa
 
 SECONDS = 20 if WHOLE else 0.16
@@ -70,9 +70,9 @@ print("".join("%02x" % byte for byte in state.digest()))
 
 @pytest.mark.skipif(not MICROPYTHON.exists(), reason="no MicroPython wheel here")
 def test_micropython_runs_it_in_plain_form(tmp_path):
-    plain.build(LIB / "opus", tmp_path / "lib")
+    library = str(interpreter.build("x64") / "lib")
     script = tmp_path / "play.py"
-    script.write_text(f"import sys\nsys.path.insert(0, {str(tmp_path / 'lib')!r})\n{SCRIPT}")
+    script.write_text(f"import sys\nsys.path.insert(0, {library!r})\n{SCRIPT}")
     for index, (rate, stream) in enumerate(streams()):
         file = tmp_path / f"{index}.packets"
         with open(file, "wb") as out:

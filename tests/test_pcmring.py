@@ -49,6 +49,13 @@ def operate(size, frame, operations):
             assert not any(target[expected:])
             model = model[expected:]
             taken += expected
+        elif name == "fill":
+            target = bytearray([255] * (count + 1))
+            expected = min(count, len(model))
+            ring.fill(target, count)
+            assert target == model[:expected] + bytes(count - expected) + bytes([255])
+            model = model[expected:]
+            taken += expected
         elif name == "readable":
             view = ring.readable(count)
             length = len(view)
@@ -69,7 +76,7 @@ def operate(size, frame, operations):
 """
 
 OPERATION = st.tuples(
-    st.sampled_from(["write", "writable", "readinto", "readable", "readinto", "write"]),
+    st.sampled_from(["write", "writable", "readinto", "readable", "fill", "write"]),
     st.integers(0, 40),
 )
 OPERATIONS = st.lists(OPERATION | st.just(("clear", 0)), max_size=40)

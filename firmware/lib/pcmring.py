@@ -1,8 +1,8 @@
 """A byte ring for audio between one producer and one consumer, in memory made once.
 
-With a copy: `write` and `readinto`. Without: `writable`, fill the view, `commit`; `readable`, use
-the view, `consume`. What happens when it is full is the constructor's choice. Nothing allocates
-but the views.
+With a copy: `write`, `readinto` and `fill`. Without: `writable`, fill the view, `commit`;
+`readable`, use the view, `consume`. What happens when it is full is the constructor's choice.
+Nothing allocates but the views.
 """
 
 
@@ -101,6 +101,11 @@ class Ring:
             self.consume(length)
             done += length
         return done
+
+    def fill(self, buffer, count):
+        """As `readinto`, and silence for what it lacks."""
+        for index in range(self.readinto(buffer, count), count):
+            buffer[index] = 0
 
     def clear(self):
         """Forget what waits; the counters stay."""

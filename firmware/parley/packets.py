@@ -120,14 +120,24 @@ class PacketSource:
     def __init__(self, ring, settings):
         self._ring = ring
         self._settings = settings
-        self._encoder = codec.encoder(settings.codec, ring)
+        self._encoder = codec.encoder(settings.codec)
+        self._begun = False
+
+    def clear(self):
+        self._begun = False
 
     def fill(self, payload, rest):
-        waiting = len(self._ring)
-        if waiting < self._encoder.frame_bytes and not (rest and waiting):
-            return 0
+        encoder = self._encoder
+        if not self._begun:
+            waiting = len(self._ring)
+            if waiting < encoder.frame_bytes and not (rest and waiting):
+                return 0
+            encoder.begin(self._ring)
         version = self._settings.version
         header = framing.HEADER_BYTES[version]
-        size = self._encoder.encode(payload[header:])
+        size = encoder.step(payload[header:])
+        self._begun = not size
+        if not size:
+            return None
         framing.pack(version, payload, size, time.ticks_ms())
         return header + size

@@ -3,8 +3,8 @@
 Down, a sink of the link: `view(limit)` is where the next bytes of the frame go (empty: no room
 yet), `commit(count)` takes them, `step()` works when the frame has ended, True while there is more
 to do, `clear()` forgets, `configure(rate)` begins a session. Up, a source of the link:
-`fill(payload, rest)` makes the next frame and returns its length, 0 when there is not enough;
-`rest`: nothing more follows.
+`fill(payload, rest)` makes the next frame and returns its length, 0 when there is not enough, None
+when it has more to do; `rest`: nothing more follows. `clear()` forgets what it has begun.
 """
 
 
@@ -38,6 +38,9 @@ class SampleSource:
 
     def __init__(self, ring):
         self._ring = ring
+
+    def clear(self):
+        pass
 
     def fill(self, payload, rest):
         size = min(len(payload), len(self._ring)) & ~1

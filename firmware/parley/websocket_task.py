@@ -71,6 +71,7 @@ class WebSocketTask:
             send_limit_ms=self._settings.send_timeout_ms,
             on_control=self._write.set,
         )
+        self._source.clear()
         self._texts.clear()
         self._last_text = None
         self._end = None
@@ -258,6 +259,8 @@ class WebSocketTask:
         if count:
             trace.audio("tx_audio", count)
             return ws.send(wsclient.BINARY, count)
+        if count is None:
+            return asyncio.sleep_ms(0)
         if self._last_text is not None:
             text = self._last_text
             self._last_text = None

@@ -31,8 +31,10 @@ def _pointer(name, element):
     size = ctypes.sizeof(element)
 
     def pointer(buffer):
-        if isinstance(buffer, ctypes.Array):  # a pointer cast to another kind
-            buffer = memoryview(buffer)
+        if isinstance(buffer, ctypes.Array):
+            if buffer._type_ is element:
+                return buffer
+            buffer = memoryview(buffer)  # a pointer cast to another kind
         view = memoryview(buffer).cast("B")
         array = element * (len(view) // size)
         if view.readonly:  # ctypes maps writable memory only; nobody can see that this is a copy

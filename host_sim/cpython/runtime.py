@@ -26,6 +26,7 @@ def host_us():
 
 
 _POLL_MS = 1  # how often flags are asked, the unix port's own figure
+_FREE_BYTES = 8 << 20  # told of a heap without a limit, as on a board with PSRAM
 _MP_STREAM_POLL = 3
 
 
@@ -102,7 +103,8 @@ def install(speed):
     sys.print_exception = _print_exception
     sys.modules["select"] = chip_select
     sys.modules["socket"] = chip_socket
-    gc.mem_alloc = gc.mem_free = lambda: 0
+    gc.mem_alloc = lambda: 0
+    gc.mem_free = lambda: _FREE_BYTES
 
 
 class _Policy(asyncio.DefaultEventLoopPolicy):
