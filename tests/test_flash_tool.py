@@ -92,7 +92,7 @@ def test_a_board_with_a_display_gets_a_font(tmp_path):
         assert "  font.bin" not in succeeds("deploy", "--port", "virtual", *chosen), "unchanged"
         file = bdf.write(tmp_path / "font.bdf", {"花": GARDEN, "园": GARDEN})
         assert "  font.bin\n" in succeeds("deploy", "--port", "virtual", *chosen)
-    assert "FONT: there is no " in fails(*FLASH, "--font", str(tmp_path / "none.ttf"))
+    assert "none.ttf can't be read" in fails(*FLASH, "--font", str(tmp_path / "none.ttf"))
 
 
 def glyph(rows):

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from board import schema
 from host_sim.usage import UsageError
 from host_sim.virtual_board import stand_in
 from tools import image
@@ -65,8 +66,16 @@ def test_whatever_stands_in_the_flash_gives_no_file_and_no_failure(garbage):
     assert image.read_file(read, 2 * MEGABYTE, "settings.json") is None
 
 
-@pytest.mark.parametrize(("psram", "size"), [("octal", 64), ("quad", None)])
-def test_the_pinned_images_are_of_one_release(psram, size):
+@pytest.mark.parametrize("psram", schema.PSRAM)
+def test_the_pinned_images_are_of_one_release(psram):
     name, digest = image.IMAGES[psram]
     assert image.VERSION in name and name.startswith("ESP32_GENERIC_S3-")
-    assert (digest and len(digest)) == size
+    assert ("SPIRAM_OCT" in name) == (psram == "octal")
+    assert len(bytes.fromhex(digest)) == 32
+
+
+def test_a_pinned_image_that_was_fetched_by_hand_is_checked_too(tmp_path):
+    path = tmp_path / image.IMAGES["quad"][0]
+    path.write_bytes(stand_in.image())
+    with pytest.raises(UsageError, match="FIRMWARE: .* has the wrong SHA-256; download it again"):
+        image.read_image(path)

@@ -31,6 +31,11 @@ def test_it_starts_without_network_and_settings_at_full_speed(tmp_path):
         assert "240000000" in line.until(PROMPT)
 
 
+def test_a_bare_board_says_how_it_is_set_up(tmp_path):
+    with flashed(tmp_path, settings(log_level="info")) as board, Line(board) as line:
+        line.until("hold BOOT 5 s for set-up")
+
+
 def test_ctrl_d_starts_it_again(tmp_path):
     with flashed(tmp_path) as board, Line(board) as line:
         line.until(RUNS)

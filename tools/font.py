@@ -4,6 +4,8 @@
 `build(path, characters)` gives the file that `firmware/lib/bitmapfont.py` describes and reads.
 """
 
+import gzip
+import io
 import os
 import pathlib
 import struct
@@ -40,6 +42,7 @@ _ROWS = 16
 _BASELINE = 14  # of a wide character, which fills its cell
 _NARROW_ROWS = 12  # size of what stands beside ASCII's 8 by 8
 _NARROW_BASELINE = 13
+_LAYOUT = ImageFont.Layout.BASIC
 _NO_CHARACTER = "\uffff"
 
 
@@ -80,9 +83,13 @@ def characters(wanted: str | None) -> str:
 
 def build(path: pathlib.Path, wanted: str) -> tuple[bytes, int]:
     """Return the display's font, and how many of the `wanted` characters are in it."""
-    if not path.is_file():
-        raise UsageError(f"FONT: there is no {path}")
-    wide, narrow = _face(path, _ROWS), _face(path, _NARROW_ROWS) or _face(path, _ROWS)
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"FONT: {path} can't be read: {error.strerror}") from None
+    if data[:2] == b"\x1f\x8b":
+        data = gzip.decompress(data)  # FreeType would, anew for each character
+    wide, narrow = _face(data, _ROWS), _face(data, _NARROW_ROWS) or _face(data, _ROWS)
     if wide is None:
         raise UsageError(f"FONT: {path} is no font, or has no size of {_ROWS} pixels")
     missing = {8: _glyph(narrow, _NO_CHARACTER, 8), 16: _glyph(wide, _NO_CHARACTER, 16)}
@@ -96,12 +103,12 @@ def build(path: pathlib.Path, wanted: str) -> tuple[bytes, int]:
     return _HEAD + codes + b"".join(glyphs.values()), len(glyphs)
 
 
-def _face(path, size):
+def _face(data, size):
     """Open the font, of a collection the best face; None when that can't be."""
     found = None
     for index in range(16):
         try:
-            face = ImageFont.truetype(path, size, index, layout_engine=ImageFont.Layout.BASIC)
+            face = ImageFont.truetype(io.BytesIO(data), size, index, layout_engine=_LAYOUT)
         except (OSError, ValueError):
             break
         found = found or face

@@ -28,8 +28,11 @@ class Online:
         self._contexts = {}  # TLS, by pin
 
     def notice(self):
-        """Why there is no network, or nothing."""
-        return self._wifi.notice if self._wifi else ""
+        """Why there is no network, or what to do on a board that knows no server; or nothing."""
+        if self._wifi:
+            return self._wifi.notice
+        settings = self._settings
+        return "" if settings.url or settings.ota_url else "hold BOOT 5 s for set-up"
 
     def talking(self, active):
         """The radio neither sleeps nor searches during a conversation."""
