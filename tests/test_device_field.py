@@ -115,7 +115,6 @@ def test_a_reply_after_days_of_silence_does_not_wait_for_its_next_sound_for_days
     assert run.time("state", to="ERROR") - run.time("state", to="SPEAKING") < 3000
 
 
-
 @both
 def test_r02_a_reset_in_the_moment_of_the_wake(runtime):
     """R02: each time one `closed` by transport, IDLE within 1 s, the window shut."""
