@@ -49,6 +49,9 @@ check: $(VENV)/dev.stamp ## lint, compile every firmware file for the chip, chec
 bench: $(VENV)/dev.stamp $(SPEECH)/.complete ## measure speed, memory and latency; writes build/bench.json
 	@$(PY) -m tools.bench
 
+latency: $(VENV)/sim.stamp ## measure four delays over 200 conversations, and draw docs/latency.svg
+	@$(PY) -m tools.bench.latency
+
 board: $(VENV)/sim.stamp ## list the boards; BOARD=name prints the wiring and draws it
 	@$(PY) -m tools.board $(BOARD)
 
@@ -88,4 +91,4 @@ erase: $(VENV)/flash.stamp ## erase the whole flash of the board
 clean: ## remove what was built, and the virtual environment
 	rm -rf build $(VENV)
 
-.PHONY: help sim test check bench board conformance soak opus-test vad flash deploy repl logs info set erase clean
+.PHONY: help sim test check bench latency board conformance soak opus-test vad flash deploy repl logs info set erase clean

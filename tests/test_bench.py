@@ -1,11 +1,12 @@
 """The bench says what it measured in the shape that others read; its figures are not judged."""
 
 import json
+from xml.etree import ElementTree
 
 import pytest
 
 from host_sim import interpreter
-from tools.bench import conversation, inner, outer, rows
+from tools.bench import conversation, distributions, inner, latency, outer, rows
 
 pytestmark = pytest.mark.skipif(
     not interpreter.has_micropython(), reason="no MicroPython wheel here"
@@ -66,10 +67,12 @@ def test_a_conversation_tells_its_latencies_and_its_heap(tmp_path):
     held = conversation.hold(tmp_path, turns=2, speed=4, main=outer.LIVE_HEAP)
     (silence,) = held.key_to_silence()
     assert 16 <= silence <= 300  # a block that sounds; more than this is no interruption
+    (accepted,) = held.press_to_accepted()
+    assert 20 <= accepted <= 500  # the debounce, and what is no connection any more
     # 800 ms without voice and 200 ms of post-roll; espeak-ng never ends a word twice the same way
     assert all(900 <= time <= 2500 for time in held.word_to_uplink_end())
     assert len(held.word_to_uplink_end()) == len(held.downlink_to_sound()) == 2
-    assert all(0 < time < 500 for time in held.downlink_to_sound())
+    assert all(0 <= time < 500 for time in held.downlink_to_sound())
     heap = held.heap()
     assert set(heap) == {"IDLE", "LISTENING", "THINKING", "SPEAKING"}
     assert all(50_000 < used < 1_000_000 for used in heap.values())
@@ -78,3 +81,18 @@ def test_a_conversation_tells_its_latencies_and_its_heap(tmp_path):
 def test_a_heap_that_is_too_small_is_no_conversation(tmp_path):
     with pytest.raises(conversation.Failed):
         conversation.hold(tmp_path, turns=1, speed=4, heap="96K")
+
+
+def test_short_conversations_tell_each_delay_once_and_are_drawn(tmp_path):
+    held = conversation.hold(tmp_path, sessions=2, seed=3, speed=4)
+    names = [name for _, _, name in latency.DELAYS]
+    times = [getattr(held, name)() for name in names]
+    assert [len(each) for each in times] == [2, 2, 2, 2]
+    panels = [
+        distributions.Panel("A < B", name, each) for name, each in zip(names, times, strict=True)
+    ]
+    picture = ElementTree.fromstring(distributions.draw(panels, "make latency"))
+    texts = [node.text for node in picture.iter() if node.tag.endswith("}text")]
+    assert texts.count("A < B") == 4
+    for each in times:
+        assert f"median {sum(each) / 2:.0f} ms" in texts

@@ -1,13 +1,14 @@
 """Conversations through the device's command line, and what their traces tell.
 
-The person says one sentence in each turn and cuts all replies short but the last; a test cloud
-that knows beforehand what it hears answers with a tone.
+The person says one sentence in each turn and cuts all replies short but the last, or wakes the
+device for each sentence anew. A test cloud that knows what it will hear answers with a tone.
 """
 
 import argparse
 import asyncio
 import json
 import pathlib
+import random
 import wave
 from dataclasses import dataclass
 
@@ -24,10 +25,12 @@ _SENTENCE = "what time is it now"
 _REPLY = "This is a reply that is long enough to be cut short by the person, after a while."
 _BEFORE_MS = 300  # from the open window to the first word
 _CUT_MS = 700  # from the state SPEAKING to KEY
+_SPREAD_MS = 60  # by which the moments of short conversations differ
 _LOUD = 300  # a sample of the sentence that is above this is part of a word
 _TIMEOUT_S = 10  # and for each turn of the device's time:
 _TURN_S = 8
 _KILL_AFTER_S = 5  # beyond that, for an interpreter that hangs
+_MARKS = pathlib.Path(__file__).resolve().parent / "inside" / "marks.py"
 
 
 class Failed(Exception):
@@ -36,11 +39,11 @@ class Failed(Exception):
 
 @dataclass
 class Conversation:
-    """A trace, what the speaker played, and how long the sentence is in milliseconds."""
+    """A trace and what the speaker played. `pins`: the buttons' numbers by name."""
 
     events: list[dict]
     speaker: np.ndarray
-    sentence_ms: float
+    pins: dict[str, int]
 
     def all(self, kind: str, **keys) -> list[dict]:
         return [
@@ -49,29 +52,37 @@ class Conversation:
             if event["ev"] == kind and all(event.get(name) == keys[name] for name in keys)
         ]
 
-    def key_to_silence(self) -> list[float]:
-        """Milliseconds from each KEY click to the last sample of the reply that it cut."""
+    def press_to_accepted(self) -> list[float]:
+        """Milliseconds from the release of each long press of BOOT to the accepted session."""
         times = []
-        for click in self.all("button", name="key", gesture="click"):
-            until = _first(self.all("state", to="THINKING"), click["t_ms"])
-            start = click["t_ms"] * RATE // 1000
+        for accepted in self.all("state", to="LISTENING"):
+            if accepted["from"] == "IDLE":
+                before = [at for at in self._releases("boot") if at <= accepted["t_ms"]]
+                times.append(accepted["t_ms"] - before[-1])
+        return times
+
+    def key_to_silence(self) -> list[float]:
+        """Milliseconds from each release of KEY, which completes the click, to the last sample
+        of the reply that it cut.
+        """
+        times = []
+        replies = [e for e in self.all("state") if e["to"] in ("THINKING", "SPEAKING")]
+        for release in self._releases("key"):
+            until = _first(replies, release)
+            start = release * RATE // 1000
             heard = self.speaker[start : until["t_ms"] * RATE // 1000 if until else None]
             loud = np.flatnonzero(heard)
-            times.append((loud[-1] + 1) * 1000 / RATE if len(loud) else 0)
+            times.append(float(loud[-1] + 1) * 1000 / RATE if len(loud) else 0)
         return times
 
     def word_to_uplink_end(self) -> list[float]:
-        """Milliseconds from the last word at the microphone to the last uplink frame.
-
-        The person begins up to 26 ms later than counted here: a tick and a DMA buffer.
-        """
+        """Milliseconds from the last word at the microphone to the last uplink frame."""
         times = []
-        for window in self.all("input", open=True):
-            end = _first(self.all("state", to="THINKING"), window["t_ms"])
+        for said in self.all("said"):
+            end = _first(self.all("state", to="THINKING"), said["t_ms"])
             sent = [e for e in self.all("tx_audio") if end and e["t_ms"] <= end["t_ms"]]
-            if sent and sent[-1]["t_ms"] > window["t_ms"]:
-                word = window["t_ms"] + _BEFORE_MS + self.sentence_ms
-                times.append(sent[-1]["t_ms"] - word)
+            if sent and sent[-1]["t_ms"] > said["t_ms"]:
+                times.append(sent[-1]["t_ms"] - said["t_ms"])
         return times
 
     def downlink_to_sound(self) -> list[float]:
@@ -82,6 +93,10 @@ class Conversation:
             if first:
                 times.append(_first(self.all("play"), first["t_ms"])["t_ms"] - first["t_ms"])
         return times
+
+    def _releases(self, button):
+        levels = self.all("level", pin=self.pins[button])
+        return [levels[i]["t_ms"] for i in range(2, len(levels), 2)]  # 0: before the first press
 
     def heap(self) -> dict[str, int]:
         """The most bytes in use at the entry of each state, IDLE being the last one."""
@@ -99,6 +114,8 @@ def hold(
     scratch: pathlib.Path,
     runtime: str = "micropython",
     turns: int = 4,
+    sessions: int = 0,
+    seed: int = 0,
     realtime: bool = False,
     speed: int = 1,
     heap: str = "8M",
@@ -106,18 +123,18 @@ def hold(
 ) -> Conversation:
     """Hold a conversation of so many turns; raises Failed unless all of it went well.
 
+    `sessions`: instead so many conversations of one turn, at moments that `seed` draws.
     `realtime`: the cloud sends a reply as fast as it is spoken, otherwise as fast as TCP takes it.
     `main`: an entry other than the device's own, which gets that as its first argument.
     """
-    sentence_ms = _record(scratch / "sentence.wav")
-    say = {"on": "input_open", "after_ms": _BEFORE_MS, "do": "say"}
-    cut = {"on": "SPEAKING", "after_ms": _CUT_MS, "do": "key.click"}
-    script = [{"on": "start", "do": "boot.long"}, *[say, cut] * (turns - 1), say]
-    script += [{"on": "drained", "do": "boot.long"}, {"on": "IDLE", "after_ms": 100, "do": "quit"}]
+    _record(scratch / "sentence.wav")
+    script = _short_ones(sessions, seed) if sessions else _long_one(turns)
+    turns = sessions or turns
     (scratch / "script.json").write_text(json.dumps(script))
     options = ["--url", "", "--runtime", runtime, "--script", str(scratch / "script.json")]
     options += ["--mic", str(scratch / "sentence.wav"), "--speaker", str(scratch / "speaker.wav")]
     options += ["--trace", str(scratch / "trace.jsonl"), "--heap", heap, "--speed", str(speed)]
+    options += ["--set", f"cold_start_warmup={'false' if sessions else 'true'}"]
     options += ["--timeout", str(_TIMEOUT_S + turns * _TURN_S / speed)]
     status, errors = asyncio.run(_run(options, realtime, speed, scratch, main))
     lines = (scratch / "trace.jsonl").read_text().splitlines()
@@ -129,7 +146,33 @@ def hold(
         raise Failed(f"status {status}, {spoken} of {turns} replies, {told}")
     with wave.open(str(scratch / "speaker.wav")) as sound:
         speaker = np.frombuffer(sound.readframes(sound.getnframes()), "<i2")
-    return Conversation(events, speaker, sentence_ms)
+    board = json.loads((scratch / "device.json").read_text())["board"]
+    return Conversation(events, speaker, board)
+
+
+def _long_one(turns):
+    say = {"on": "input_open", "after_ms": _BEFORE_MS, "do": "say"}
+    cut = {"on": "SPEAKING", "after_ms": _CUT_MS, "do": "key.click"}
+    script = [{"on": "start", "do": "boot.long"}, *[say, cut] * (turns - 1), say]
+    script += [{"on": "drained", "do": "boot.long"}]
+    return [*script, {"on": "IDLE", "after_ms": 100, "do": "quit"}]
+
+
+def _short_ones(sessions, seed):
+    """The moments differ by more than a microphone's block, a DMA buffer and a tick."""
+    source = random.Random(seed)
+    script = []
+    for number in range(sessions):
+        script += [
+            {"on": "closed" if number else "start", "do": "boot.long"},
+            {"on": "input_open", "do": "say"},
+            {"on": "SPEAKING", "do": "key.click"},
+            {"on": "input_open", "do": "boot.long"},
+        ]
+    least = {"boot.long": 100, "say": _BEFORE_MS, "key.click": _CUT_MS}
+    for step in script:
+        step["after_ms"] = least[step["do"]] + source.randrange(_SPREAD_MS)
+    return [*script, {"on": "closed", "after_ms": 100, "do": "quit"}]
 
 
 async def _run(options, realtime, speed, scratch, main):
@@ -146,7 +189,7 @@ async def _run(options, realtime, speed, scratch, main):
         (scratch / "device.json").write_text(json.dumps(device.configuration(args)))
         command, environment = interpreter.command(args.runtime, args.heap)
         entry = interpreter.ROOT / "host_sim" / "device_main.py"
-        entries = [str(main), str(entry)] if main else [str(entry)]
+        entries = [str(path) for path in (main, _MARKS, entry) if path]
         process = await asyncio.create_subprocess_exec(
             *command,
             *entries,
@@ -165,14 +208,13 @@ async def _run(options, realtime, speed, scratch, main):
 
 
 def _record(path):
-    """Write the sentence, which ends with its last word; return its milliseconds."""
+    """Write the sentence, which ends with its last word."""
     samples = np.frombuffer(speak(_SENTENCE, rate=150), "<i2")
     loud = np.flatnonzero(np.abs(samples.astype(int)) > _LOUD)
     samples = samples[loud[0] : loud[-1] + 1]
     with wave.open(str(path), "wb") as sound:
         sound.setparams((1, 2, RATE, 0, "NONE", "not compressed"))
         sound.writeframes(samples.tobytes())
-    return len(samples) * 1000 / RATE
 
 
 def _first(events, after_ms):

@@ -77,7 +77,6 @@ class Person(person.Person):
         self._due_list = []  # (time, action, argument), sorted
         self._event_done = -1  # the last conversation in which something happened around it
         self._air_back_us = None  # when the radio works again
-        self._told = ""  # the last error
         self._last_us = 0  # of the last sign of life
 
     def _event(self, name, pairs):
@@ -90,7 +89,10 @@ class Person(person.Person):
         elif name == "connected":
             self._happens("OPENING")
         elif name == "error":
-            self._told = pairs[5]
+            refused = pairs[1] == "connect_failed" and _REFUSED in pairs[5]
+            if refused or pairs[1] == "no_network":
+                self._write("unreached", ())
+                self._number -= 1
         elif name == "closed":
             self._connected = False
             self._due_list = []

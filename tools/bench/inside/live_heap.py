@@ -1,6 +1,6 @@
 """Runs the device, but each `heap` event of its trace counts only what is alive, without garbage.
 
-usage: live_heap.py DEVICE_MAIN CONFIG. What is the simulator's is not counted: its modules, and
+usage: live_heap.py MAIN ... CONFIG. What is the simulator's is not counted: its modules, and
 the DMA rings, which a chip does not have on the interpreter's heap.
 """
 
@@ -27,7 +27,7 @@ before = heap.mem_alloc()
 
 import json  # noqa: E402
 
-with open(sys.argv[2]) as _file:
+with open(sys.argv[-1]) as _file:
     config = json.load(_file)
 
 import chip  # noqa: E402, F401
