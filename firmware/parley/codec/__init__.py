@@ -13,13 +13,24 @@ import gc
 
 from micropython import const
 
+from parley import log
+
 _OPUS_BYTES = const(1 << 20)  # free for it: a board with PSRAM has twice that, one without a third
 RATES = (8000, 12000, 16000, 24000, 48000)  # that a server may send
 
 
 def offer(name):
     """Return `name` if this device can have the codec, else what it has instead."""
-    return "pcm" if name == "opus" and gc.mem_free() < _OPUS_BYTES else name
+    if name != "opus":
+        return name
+    try:
+        if gc.mem_free() >= _OPUS_BYTES:
+            _module(name)
+            return name
+    except MemoryError:  # machine code lies in memory of its own, inside of the chip
+        pass
+    log.info("audio: no memory for opus, pcm is offered")
+    return "pcm"
 
 
 def decoder(name, rate, speaker_rate, ring):
