@@ -436,8 +436,8 @@ def _expected(version, payload):
 
 
 def test_a_packet_that_is_none_is_concealed_and_the_reply_goes_on(runtime):
-    """Counts that are missing, zero and too large, and sizes that do not add up."""
-    bad = [b"\xff", b"\x59\x01", b"\x4b\x00", b"\x4b\x3f", b"\x59" + bytes(5)]
+    """Counts that are missing, zero and too large, sizes that do not add up, and nothing."""
+    bad = [b"\xff", b"\x59\x01", b"\x4b\x00", b"\x4b\x3f", b"\x59" + bytes(5), b""]
 
     async def cloud(c):
         await hello(c)

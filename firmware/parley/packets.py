@@ -67,7 +67,7 @@ class PacketSink:
         kind = framing.BAD
         if length <= _PACKET:
             kind = framing.kind(self._version, self._frame, length)
-        if kind == framing.AUDIO and length > self._header:
+        if kind == framing.AUDIO:
             if not audible:
                 return False
             self._decoder.decode(self._frame[self._header : length])
