@@ -13,7 +13,8 @@ ADDRESS = const(0x3C)
 _COMMAND = b"\x00"
 _DATA = b"\x40"
 _FONT = const(8)  # pixels, both ways
-_KEPT = const(400)  # characters of a text: more than a display holds
+_KEPT = const(200)  # characters of a text: more than a display holds
+_WIDE = "\u1100"  # and all after it
 _DROP = const(6)  # pixels: how much lower ASCII stands in a line with other characters
 _COLUMNS = const(0x21)
 _PAGES = const(0x22)
@@ -113,24 +114,27 @@ def wrapped(text, limit):
     """
     lines = []
     for paragraph in text.split("\n"):
-        begin = end = used = 0
+        begin = end = 0  # of the line; it may end earlier than it would
+        used = fits = 0  # pixels up to here, and up to `end`
+        was = _FONT  # pixels of the letter before, 0 for a space
         for at, letter in enumerate(paragraph):
-            if letter == " " and begin == at:
-                begin += 1
-                continue
-            if at > begin and _may_part(paragraph[at - 1], letter):
+            cell = HEIGHT if letter >= _WIDE else _FONT
+            if was == 0 or ((cell | was) > _FONT and letter not in _CLOSING):
                 end = at
-            used += width(ord(letter))
+                fits = used
+            was = cell if letter != " " else 0
+            used += cell
+            if was == 0 and (begin == at or used > limit):  # a space ends a line, none begins so
+                if begin < at:
+                    lines.append(paragraph[begin:at].rstrip())
+                begin = at + 1
+                used = 0
             while used > limit and at > begin:
-                if letter == " " or end <= begin:
+                if end <= begin:
                     end = at
+                    fits = used - cell
                 lines.append(paragraph[begin:end].rstrip())
-                begin = end + (letter == " ")
-                used = sum([width(ord(letter)) for letter in paragraph[begin : at + 1]])
+                begin = end
+                used -= fits
         lines.append(paragraph[begin:].rstrip())
     return lines
-
-
-def _may_part(before, after):
-    wide = width(ord(before)) > _FONT or width(ord(after)) > _FONT
-    return before == " " or (wide and after not in _CLOSING)
