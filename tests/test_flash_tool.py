@@ -102,11 +102,14 @@ def glyph(rows):
 
 
 def test_settings_survive_unless_erased(tmp_path):
-    with flashed(tmp_path, {"ca.pem": b"a certificate"}) as board:
+    own = {"ca.pem": b"a certificate", "pairing.json": b'{"uuid": "of this device"}'}
+    with flashed(tmp_path, own) as board:
         succeeds("set", "--port", "virtual", "volume=40", "url=ws://h/")
         assert "settings: url, volume" in succeeds(*FLASH)
         assert settings(board) == {"volume": 40, "url": "ws://h/"}
-        assert mpremote(board, "cat", ":ca.pem") == "a certificate"
+        assert mpremote(board, "cat", ":ca.pem", "+", "cat", ":pairing.json") == (
+            'a certificate{"uuid": "of this device"}'
+        )
         succeeds(*FLASH, "volume=50")
         assert settings(board) == {"volume": 50, "url": "ws://h/"}
         assert "no settings yet" in succeeds(*FLASH, "--erase")

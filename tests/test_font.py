@@ -86,6 +86,8 @@ def test_a_font_of_the_system_is_found_by_its_name(tmp_path, monkeypatch):
     monkeypatch.setattr(font.sys, "platform", "linux")
     assert font.find() is None
     (tmp_path / "noto").mkdir()
-    for name in ("DejaVuSans.ttf", "noto/NotoSansCJK-Regular.ttc", "wqy-readme.txt"):
+    for name in ("DejaVuSans.ttf", "noto/NotoSansCJK-Black.ttc", "wqy-readme.txt"):
         (tmp_path / name).touch()
+    assert font.find() == tmp_path / "noto" / "NotoSansCJK-Black.ttc"
+    (tmp_path / "noto" / "NotoSansCJK-Regular.ttc").touch()
     assert font.find() == tmp_path / "noto" / "NotoSansCJK-Regular.ttc"

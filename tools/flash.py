@@ -19,7 +19,8 @@ from tools import port as ports
 KEPT = (
     interpreter.ROOT / "build" / "settings"
 )  # what was on a board before it is written, till it is back
-_PERSONAL = ("settings.json", "ca.pem")  # what belongs to the person, not to the firmware
+# what belongs to the person, not to the firmware; a server knows the device by its pairing.json
+_PERSONAL = ("settings.json", "ca.pem", "pairing.json")
 
 
 def flash(where: target.Target, args: argparse.Namespace) -> None:

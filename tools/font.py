@@ -52,9 +52,9 @@ def find() -> pathlib.Path | None:
     folders = [pathlib.Path(os.path.expandvars(f)).expanduser() for f in _FOLDERS[kind]]
     there = [path for folder in folders for path in sorted(folder.rglob("*")) if _is_font(path)]
     for name in _KNOWN:
-        for path in there:
-            if path.name.lower().startswith(name):
-                return path
+        found = [path for path in there if path.name.lower().startswith(name)]
+        if found:  # a family has black and bold ones, too
+            return min(found, key=lambda path: "regular" not in path.name.lower())
     return None
 
 

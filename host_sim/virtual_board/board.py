@@ -29,7 +29,7 @@ BRIDGE_IDS = (0x1A86, 0x55D3)  # a CH343
 LOADER_IDS = (0x303A, 0x1001)  # the ROM's USB-Serial-JTAG
 PROGRAM_IDS = (0x303A, 0x4001)  # MicroPython's TinyUSB
 _NOTHING_TO_START = b"invalid header: 0xffffffff\r\n"
-_DISPLAY = "display.txt"
+DISPLAY = "display.txt"
 _COMPLAINT_S = 0.5  # how often the ROM says so
 
 
@@ -141,7 +141,7 @@ class VirtualBoard:
         finally:
             self._end_program()
             self._unplug()
-            (self.folder / _DISPLAY).unlink(missing_ok=True)
+            (self.folder / DISPLAY).unlink(missing_ok=True)
             self.flash.close()
             os.close(self._wake_read)
             os.close(self._wake_write)
@@ -285,7 +285,7 @@ class VirtualBoard:
             self.pixels[pin] = colours
         elif what == "display":
             self.display = display.picture(bytes.fromhex(argument))
-            (self.folder / _DISPLAY).write_text(self.display, encoding="utf-8")
+            (self.folder / DISPLAY).write_text(self.display, encoding="utf-8")
         elif what == "reset":
             self._next = ("program", HARD)
         elif what == "soft_reset":

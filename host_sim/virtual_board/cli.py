@@ -6,7 +6,7 @@ import signal
 
 from host_sim import device, interpreter
 from host_sim.usage import UsageError
-from host_sim.virtual_board.board import VirtualBoard
+from host_sim.virtual_board.board import DISPLAY, VirtualBoard
 from host_sim.virtual_board.flash_chip import SIZES
 
 
@@ -43,6 +43,7 @@ def run(args: argparse.Namespace) -> int:
     board.start()
     try:
         print(f"plugged in at {link or board.device}; Ctrl-C pulls the plug", flush=True)
+        print(f"what its display shows is in {folder / DISPLAY}", flush=True)
         board.join()
     finally:
         board.stop()
