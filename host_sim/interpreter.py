@@ -22,6 +22,7 @@ RUNTIMES = ("micropython", "cpython")
 _BUILT = ROOT / "build" / "mpy"
 _ENTRY = "import sys; sys.argv[:] = ['micropython'] + sys.argv[1:]; import micropython_unix as m; "
 _ENTRY += "sys.exit(m.main())"
+_TERMINAL = "import os; os.close(os.open(os.ttyname(0), os.O_RDWR)); "  # a session's first
 
 
 def has_micropython() -> bool:
@@ -48,10 +49,12 @@ def command(
 
 
 def bare(heap: str) -> tuple[list[str], dict[str, str]]:
-    """As `command`, for the virtual board: its firmware comes from its flash."""
+    """As `command`, for the virtual board: its firmware comes from its flash, and standard input,
+    a terminal, becomes the one whose Ctrl-C interrupts it.
+    """
     path = [ROOT / "host_sim" / "hw", ROOT / "host_sim" / "unix", ".frozen"]
     environment = dict(os.environ, MICROPYPATH=os.pathsep.join(map(str, path)))
-    return [sys.executable, "-c", _ENTRY, "-X", f"heapsize={heap}"], environment
+    return [sys.executable, "-c", _TERMINAL + _ENTRY, "-X", f"heapsize={heap}"], environment
 
 
 def build(architecture: str, source: pathlib.Path = SOURCE) -> pathlib.Path:

@@ -3,13 +3,10 @@
 It tells the outside world (`host_sim/hw/power.py`) by lines of JSON on a pipe.
 """
 
-import contextlib
-import fcntl
 import json
 import os
 import pathlib
 import re
-import signal
 import subprocess
 import tempfile
 import termios
@@ -51,8 +48,9 @@ class Program:
             stdout=slave,
             stderr=slave,
             pass_fds=[writing],
+            # no preexec_fn: what runs between fork and exec holds the locks on all ports of this
+            # process, also on those that another thread closes meanwhile
             start_new_session=True,
-            preexec_fn=_control_terminal,
         )
         os.close(slave)
         os.close(writing)
@@ -120,9 +118,3 @@ def _interruptible(slave):
     for key in (termios.VQUIT, termios.VSUSP):
         mode[6][key] = b"\0"
     termios.tcsetattr(slave, termios.TCSANOW, mode)
-
-
-def _control_terminal():
-    with contextlib.suppress(OSError):
-        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-    signal.signal(signal.SIGINT, signal.default_int_handler)
