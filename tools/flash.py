@@ -33,6 +33,8 @@ def flash(where: target.Target, args: argparse.Namespace) -> None:
     files = deploy.installable(where.architecture, board)
     if "display" in board:
         files |= _font(args)
+    elif args.font or args.chars:
+        _say("this board has no display: FONT and CHARS are not used")
     loader = enter_loader(where.port)
     with Chip(loader, _progress) as chip:
         _say(f"{chip.flash_size >> 20} MB of flash, MAC {chip.mac}")
@@ -121,7 +123,7 @@ def deploy_files(where: target.Target, args: argparse.Namespace) -> None:
     files = deploy.installable(
         where.architecture, target.board(args.board) if args.board else None
     )
-    if args.font:
+    if args.font or args.chars:
         files |= _font(args)
     with Repl(where.port) as repl:
         count = deploy.deploy(repl, files, where.architecture, lambda path: _say(f"  {path}"))
