@@ -6,10 +6,10 @@ import pathlib
 import random
 
 import numpy as np
-import opus_reference as reference
-from opus_reference import CELT, FB, HYBRID, MB, NB, SILK, SWB, VOIP, WB
 
+from tools import libopus as reference
 from tools import viper_check
+from tools.libopus import CELT, FB, HYBRID, MB, NB, SILK, SWB, VOIP, WB
 
 LIB = pathlib.Path(__file__).resolve().parent.parent / "firmware" / "lib"
 #: `make opus-test` sets it: minutes instead of seconds.

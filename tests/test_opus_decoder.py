@@ -7,7 +7,6 @@ sound for each mode.
 import random
 
 import numpy as np
-import opus_reference as reference
 import pytest
 from opus_player import (
     KHZ,
@@ -21,7 +20,9 @@ from opus_player import (
     quality,
     switching,
 )
-from opus_reference import CELT, FB, HYBRID, MB, NB, SILK, SWB, WB
+
+from tools import libopus as reference
+from tools.libopus import CELT, FB, HYBRID, MB, NB, SILK, SWB, WB
 
 KINDS = ("speech", "music", "noise", "sweep", "silence", "clicks")
 

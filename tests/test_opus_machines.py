@@ -5,10 +5,10 @@ import hashlib
 import pytest
 from interpreters import MICROPYTHON, run
 from opus_player import LIB, WHOLE, Player, checked, packets, switching
-from opus_reference import CELT, FB, HYBRID, NB, SILK, WB
 
 from host_sim import interpreter
 from tools import xtensa
+from tools.libopus import CELT, FB, HYBRID, NB, SILK, WB
 
 SECONDS = 20 if WHOLE else 0.16
 
