@@ -216,7 +216,7 @@ def conceal(s: ptr32):
                 noise = 3277
             noise = noise * s[_PLC_SCALE] >> 14
         else:
-            inverted = int(prediction_gain(s, _PLC_LPC))
+            inverted = int(prediction_gain(0, 0, s, _PLC_LPC))
             if inverted > 1 << 27:
                 inverted = 1 << 27
             elif inverted < 1 << 22:
