@@ -24,6 +24,8 @@ _LTP = const(64)
 _LPC0 = const(84)
 _STATE = const(148)
 _ACTIVE = const(164)
+_HIGH = const(201)
+_LOW = const(217)
 _EXCITATION = const(336)
 _SAMPLES = const(976)
 _RESIDUAL = const(1616)
@@ -127,63 +129,103 @@ def predict_long(s: ptr32, y: int, at: int, count: int, lag: int, taps: int, sou
 def predict_short(s: ptr32, y: int, count: int, gain: int, at: int):
     """Filter `count` words with the active filter and write samples, clamped, from `at`.
 
-    `gain` is in Q10. The words lie behind the 16 words of the filter's state.
+    `gain` is in Q10. The words lie behind the 16 words of the filter's state. In the loop the
+    upper and lower halves of the last words wait, the newest first.
     """
     order = s[_ORDER]
     high = (gain + 0x8000) >> 16
     low = gain - (high << 16)
-    p = _FILTERED + 16
-    end = p + count
+    p = _FILTERED + 15
     at += _SAMPLES
+    index = 0
+    while index < 16:
+        y = s[p - index]
+        s[_HIGH + index] = y >> 16
+        s[_LOW + index] = y & 0xFFFF
+        index += 1
+    p += 1
+    end = p + count
     while p < end:
-        v = s[p - 1]
-        y = (v >> 16) * s[_ACTIVE] + ((v & 0xFFFF) * s[_ACTIVE] >> 16) + (order >> 1)
-        v = s[p - 2]
-        y = (v >> 16) * s[_ACTIVE + 1] + ((v & 0xFFFF) * s[_ACTIVE + 1] >> 16) + y
-        v = s[p - 3]
-        y = (v >> 16) * s[_ACTIVE + 2] + ((v & 0xFFFF) * s[_ACTIVE + 2] >> 16) + y
-        v = s[p - 4]
-        y = (v >> 16) * s[_ACTIVE + 3] + ((v & 0xFFFF) * s[_ACTIVE + 3] >> 16) + y
-        v = s[p - 5]
-        y = (v >> 16) * s[_ACTIVE + 4] + ((v & 0xFFFF) * s[_ACTIVE + 4] >> 16) + y
-        v = s[p - 6]
-        y = (v >> 16) * s[_ACTIVE + 5] + ((v & 0xFFFF) * s[_ACTIVE + 5] >> 16) + y
-        v = s[p - 7]
-        y = (v >> 16) * s[_ACTIVE + 6] + ((v & 0xFFFF) * s[_ACTIVE + 6] >> 16) + y
-        v = s[p - 8]
-        y = (v >> 16) * s[_ACTIVE + 7] + ((v & 0xFFFF) * s[_ACTIVE + 7] >> 16) + y
-        v = s[p - 9]
-        y = (v >> 16) * s[_ACTIVE + 8] + ((v & 0xFFFF) * s[_ACTIVE + 8] >> 16) + y
-        v = s[p - 10]
-        y = (v >> 16) * s[_ACTIVE + 9] + ((v & 0xFFFF) * s[_ACTIVE + 9] >> 16) + y
+        y = order >> 1
         if order == 16:
-            v = s[p - 11]
-            y = (v >> 16) * s[_ACTIVE + 10] + ((v & 0xFFFF) * s[_ACTIVE + 10] >> 16) + y
-            v = s[p - 12]
-            y = (v >> 16) * s[_ACTIVE + 11] + ((v & 0xFFFF) * s[_ACTIVE + 11] >> 16) + y
-            v = s[p - 13]
-            y = (v >> 16) * s[_ACTIVE + 12] + ((v & 0xFFFF) * s[_ACTIVE + 12] >> 16) + y
-            v = s[p - 14]
-            y = (v >> 16) * s[_ACTIVE + 13] + ((v & 0xFFFF) * s[_ACTIVE + 13] >> 16) + y
-            v = s[p - 15]
-            y = (v >> 16) * s[_ACTIVE + 14] + ((v & 0xFFFF) * s[_ACTIVE + 14] >> 16) + y
-            v = s[p - 16]
-            y = (v >> 16) * s[_ACTIVE + 15] + ((v & 0xFFFF) * s[_ACTIVE + 15] >> 16) + y
+            y = (s[_LOW + 15] * s[_ACTIVE + 15] >> 16) + y
+            y = s[_HIGH + 15] * s[_ACTIVE + 15] + y
+            s[_HIGH + 15] = s[_HIGH + 14]
+            s[_LOW + 15] = s[_LOW + 14]
+            y = (s[_LOW + 14] * s[_ACTIVE + 14] >> 16) + y
+            y = s[_HIGH + 14] * s[_ACTIVE + 14] + y
+            s[_HIGH + 14] = s[_HIGH + 13]
+            s[_LOW + 14] = s[_LOW + 13]
+            y = (s[_LOW + 13] * s[_ACTIVE + 13] >> 16) + y
+            y = s[_HIGH + 13] * s[_ACTIVE + 13] + y
+            s[_HIGH + 13] = s[_HIGH + 12]
+            s[_LOW + 13] = s[_LOW + 12]
+            y = (s[_LOW + 12] * s[_ACTIVE + 12] >> 16) + y
+            y = s[_HIGH + 12] * s[_ACTIVE + 12] + y
+            s[_HIGH + 12] = s[_HIGH + 11]
+            s[_LOW + 12] = s[_LOW + 11]
+            y = (s[_LOW + 11] * s[_ACTIVE + 11] >> 16) + y
+            y = s[_HIGH + 11] * s[_ACTIVE + 11] + y
+            s[_HIGH + 11] = s[_HIGH + 10]
+            s[_LOW + 11] = s[_LOW + 10]
+            y = (s[_LOW + 10] * s[_ACTIVE + 10] >> 16) + y
+            y = s[_HIGH + 10] * s[_ACTIVE + 10] + y
+            s[_HIGH + 10] = s[_HIGH + 9]
+            s[_LOW + 10] = s[_LOW + 9]
+        y = (s[_LOW + 9] * s[_ACTIVE + 9] >> 16) + y
+        y = s[_HIGH + 9] * s[_ACTIVE + 9] + y
+        s[_HIGH + 9] = s[_HIGH + 8]
+        s[_LOW + 9] = s[_LOW + 8]
+        y = (s[_LOW + 8] * s[_ACTIVE + 8] >> 16) + y
+        y = s[_HIGH + 8] * s[_ACTIVE + 8] + y
+        s[_HIGH + 8] = s[_HIGH + 7]
+        s[_LOW + 8] = s[_LOW + 7]
+        y = (s[_LOW + 7] * s[_ACTIVE + 7] >> 16) + y
+        y = s[_HIGH + 7] * s[_ACTIVE + 7] + y
+        s[_HIGH + 7] = s[_HIGH + 6]
+        s[_LOW + 7] = s[_LOW + 6]
+        y = (s[_LOW + 6] * s[_ACTIVE + 6] >> 16) + y
+        y = s[_HIGH + 6] * s[_ACTIVE + 6] + y
+        s[_HIGH + 6] = s[_HIGH + 5]
+        s[_LOW + 6] = s[_LOW + 5]
+        y = (s[_LOW + 5] * s[_ACTIVE + 5] >> 16) + y
+        y = s[_HIGH + 5] * s[_ACTIVE + 5] + y
+        s[_HIGH + 5] = s[_HIGH + 4]
+        s[_LOW + 5] = s[_LOW + 4]
+        y = (s[_LOW + 4] * s[_ACTIVE + 4] >> 16) + y
+        y = s[_HIGH + 4] * s[_ACTIVE + 4] + y
+        s[_HIGH + 4] = s[_HIGH + 3]
+        s[_LOW + 4] = s[_LOW + 3]
+        y = (s[_LOW + 3] * s[_ACTIVE + 3] >> 16) + y
+        y = s[_HIGH + 3] * s[_ACTIVE + 3] + y
+        s[_HIGH + 3] = s[_HIGH + 2]
+        s[_LOW + 3] = s[_LOW + 2]
+        y = (s[_LOW + 2] * s[_ACTIVE + 2] >> 16) + y
+        y = s[_HIGH + 2] * s[_ACTIVE + 2] + y
+        s[_HIGH + 2] = s[_HIGH + 1]
+        s[_LOW + 2] = s[_LOW + 1]
+        y = (s[_LOW + 1] * s[_ACTIVE + 1] >> 16) + y
+        y = s[_HIGH + 1] * s[_ACTIVE + 1] + y
+        s[_HIGH + 1] = s[_HIGH]
+        s[_LOW + 1] = s[_LOW]
+        y = (s[_LOW] * s[_ACTIVE] >> 16) + y
+        y = s[_HIGH] * s[_ACTIVE] + y
         if y > 0x7FFFFFF:
             y = 0x7FFFFFF
         elif y < -0x8000000:
             y = -0x8000000
-        v = (s[p] >> 1) + (y << 3)
-        y = v >> 30
+        index = (s[p] >> 1) + (y << 3)
+        y = index >> 30
         if y == 0 or y == -1:
-            v = (v << 1) + (s[p] & 1)
+            y = (index << 1) + (s[p] & 1)
         else:
-            v = 0x3FFFFFFF  # saturate to 2^31 - 1 or -2^31
-            v += v + 1
-            if y < 0:
-                v = 0 - v - 1
-        s[p] = v
-        s[_SCRATCH] = (v >> 16) * low + ((v & 0xFFFF) * low >> 16) + v * high  # wrap
+            index = 0x3FFFFFFF  # saturate to 2^31 - 1 or -2^31
+            index += index + 1
+            y = 0 - index - 1 if y < 0 else index
+        s[p] = y
+        s[_HIGH] = y >> 16
+        s[_LOW] = y & 0xFFFF
+        s[_SCRATCH] = s[_HIGH] * low + (s[_LOW] * low >> 16) + y * high  # wrap
         y = ((s[_SCRATCH] >> 7) + 1) >> 1
         if y > 32767:
             y = 32767
