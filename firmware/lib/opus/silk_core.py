@@ -30,7 +30,7 @@ _EXCITATION = const(336)
 _SAMPLES = const(976)
 _RESIDUAL = const(1616)
 _FILTERED = const(2256)
-_OUT = const(2962)
+_OUT = const(3016)
 
 _QUARTER = const(4096)  # Q14
 
@@ -302,8 +302,8 @@ def synthesise(s: ptr32):
 
 
 @micropython.viper
-def remember(s: ptr32, length: int):
-    """Move the newest samples, `length` of them, into the history."""
+def remember(s: ptr32, at: int, length: int):
+    """Move the newest samples, `length` of them, into the history; `at` is only a register."""
     at = _SAMPLES
     end = at + s[_HISTORY]
     while at < end:
@@ -312,14 +312,17 @@ def remember(s: ptr32, length: int):
 
 
 @micropython.viper
-def copy_out(s: ptr32, last: int):
-    """Copy the frame behind the history to the output; `last` samples were there before."""
-    if last:
-        s[_OUT - 2] = s[_OUT + last - 2]
-        s[_OUT - 1] = s[_OUT + last - 1]
-    at = _SAMPLES + s[_HISTORY]
-    length = s[_LENGTH]
-    index = 0
-    while index < length:
-        s[_OUT + index] = s[at + index]
-        index += 1
+def copy_out(s: ptr32, at: int, last: int):
+    """Copy the frame behind the history to the output, behind its last `last` samples' end.
+
+    `at` is only a register.
+    """
+    at = _OUT - 64
+    while at < _OUT:
+        s[at] = s[at + last]
+        at += 1
+    from_here = _SAMPLES + s[_HISTORY] - _OUT
+    end = _OUT + s[_LENGTH]
+    while at < end:
+        s[at] = s[at + from_here]
+        at += 1

@@ -53,7 +53,7 @@ _SAMPLES = const(976)
 _RESIDUAL = const(1616)
 _FILTERED = const(2256)
 _CNG_EXCITATION = const(2592)
-_OUT = const(2962)
+_OUT = const(3016)
 
 
 @micropython.viper
