@@ -170,7 +170,7 @@ class Silk:
         active = spare or self._active[index]
         indices(s, rc, data, TABLES, active, coding, 0)
         pulses(s, rc, data, TABLES)
-        excitation(s)
+        excitation(0, 0, s)
         parameters(s, TABLES, coding)
         synthesise(s)
         self._finish_good()

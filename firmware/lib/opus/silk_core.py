@@ -210,27 +210,29 @@ def predict_short(s: ptr32, y: int, count: int, gain: int, at: int):
         s[_LOW + 1] = s[_LOW]
         y = (s[_LOW] * s[_ACTIVE] >> 16) + y
         y = s[_HIGH] * s[_ACTIVE] + y
-        if y > 0x7FFFFFF:
-            y = 0x7FFFFFF
-        elif y < -0x8000000:
-            y = -0x8000000
-        index = (s[p] >> 1) + (y << 3)
-        y = index >> 30
-        if y == 0 or y == -1:
-            y = (index << 1) + (s[p] & 1)
+        value = s[p]
+        if ((y >> 26) + 1 | (value >> 30) + 1) >> 1:  # large: what is behind saturates
+            if y > 0x7FFFFFF:
+                y = 0x7FFFFFF
+            elif y < -0x8000000:
+                y = -0x8000000
+            half = (value >> 1) + (y << 3)
+            y = half >> 30
+            if (y + 1) >> 1:
+                half = 0x3FFFFFFF
+                half += half + 1
+                y = 0 - half - 1 if y < 0 else half
+            else:
+                y = (half << 1) + (value & 1)
         else:
-            index = 0x3FFFFFFF  # saturate to 2^31 - 1 or -2^31
-            index += index + 1
-            y = 0 - index - 1 if y < 0 else index
+            y = (y << 4) + value
         s[p] = y
         s[_HIGH] = y >> 16
         s[_LOW] = y & 0xFFFF
         s[_SCRATCH] = s[_HIGH] * low + (s[_LOW] * low >> 16) + y * high  # wrap
         y = ((s[_SCRATCH] >> 7) + 1) >> 1
-        if y > 32767:
-            y = 32767
-        elif y < -32768:
-            y = -32768
+        if (y + 32768) >> 16:
+            y = 32767 if y > 0 else -32768
         s[at] = y
         at += 1
         p += 1
