@@ -98,7 +98,7 @@ def convolve(w: ptr32, y: int, source: ptr32, newest: int, out: ptr32, place: in
         if place >= end:
             return
         index = inputs
-        if index & 1 == 0:
+        if inputs == 2:
             w[15] = w[13]
             w[14] = w[12]
             w[13] = w[11]
@@ -116,7 +116,7 @@ def convolve(w: ptr32, y: int, source: ptr32, newest: int, out: ptr32, place: in
             w[1] = source[newest + 1]
             newest += 2
             w[0] = source[newest]
-            index -= 2
+            index = 0
         while index:
             w[15] = w[14]
             w[14] = w[13]

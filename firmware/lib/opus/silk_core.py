@@ -70,27 +70,58 @@ def scale(s: ptr32, at: int, end: int, factor: int):
 def rewhiten(s: ptr32, y: int, at: int, end: int, gain: int):
     """Filter the samples from `at` up to `end` with the active filter, scale by `gain` (Q31).
 
-    The results go to the residual. `y` is only a register.
+    The results go to the residual. `y` is only a register. In the loop the last samples wait in
+    front, the newest first.
     """
     order = s[_ORDER]
+    high = gain >> 16
+    low = gain & 0xFFFF
+    at += _SAMPLES
+    end += _SAMPLES
+    index = 0
+    while index < 16:
+        s[_HIGH + index] = s[at - 1 - index]
+        index += 1
     while at < end:
-        p = _SAMPLES + at
-        y = s[p - 1] * s[_ACTIVE] + s[p - 2] * s[_ACTIVE + 1]  # wrap
-        y += s[p - 3] * s[_ACTIVE + 2] + s[p - 4] * s[_ACTIVE + 3]  # wrap
-        y += s[p - 5] * s[_ACTIVE + 4] + s[p - 6] * s[_ACTIVE + 5]  # wrap
-        y += s[p - 7] * s[_ACTIVE + 6] + s[p - 8] * s[_ACTIVE + 7]  # wrap
-        y += s[p - 9] * s[_ACTIVE + 8] + s[p - 10] * s[_ACTIVE + 9]  # wrap
+        y = 0
         if order == 16:
-            y += s[p - 11] * s[_ACTIVE + 10] + s[p - 12] * s[_ACTIVE + 11]  # wrap
-            y += s[p - 13] * s[_ACTIVE + 12] + s[p - 14] * s[_ACTIVE + 13]  # wrap
-            y += s[p - 15] * s[_ACTIVE + 14] + s[p - 16] * s[_ACTIVE + 15]  # wrap
-        s[_SCRATCH] = (s[p] << 12) - y  # wrap
+            y = s[_HIGH + 15] * s[_ACTIVE + 15] + y  # wrap
+            s[_HIGH + 15] = s[_HIGH + 14]
+            y = s[_HIGH + 14] * s[_ACTIVE + 14] + y  # wrap
+            s[_HIGH + 14] = s[_HIGH + 13]
+            y = s[_HIGH + 13] * s[_ACTIVE + 13] + y  # wrap
+            s[_HIGH + 13] = s[_HIGH + 12]
+            y = s[_HIGH + 12] * s[_ACTIVE + 12] + y  # wrap
+            s[_HIGH + 12] = s[_HIGH + 11]
+            y = s[_HIGH + 11] * s[_ACTIVE + 11] + y  # wrap
+            s[_HIGH + 11] = s[_HIGH + 10]
+            y = s[_HIGH + 10] * s[_ACTIVE + 10] + y  # wrap
+            s[_HIGH + 10] = s[_HIGH + 9]
+        y = s[_HIGH + 9] * s[_ACTIVE + 9] + y  # wrap
+        s[_HIGH + 9] = s[_HIGH + 8]
+        y = s[_HIGH + 8] * s[_ACTIVE + 8] + y  # wrap
+        s[_HIGH + 8] = s[_HIGH + 7]
+        y = s[_HIGH + 7] * s[_ACTIVE + 7] + y  # wrap
+        s[_HIGH + 7] = s[_HIGH + 6]
+        y = s[_HIGH + 6] * s[_ACTIVE + 6] + y  # wrap
+        s[_HIGH + 6] = s[_HIGH + 5]
+        y = s[_HIGH + 5] * s[_ACTIVE + 5] + y  # wrap
+        s[_HIGH + 5] = s[_HIGH + 4]
+        y = s[_HIGH + 4] * s[_ACTIVE + 4] + y  # wrap
+        s[_HIGH + 4] = s[_HIGH + 3]
+        y = s[_HIGH + 3] * s[_ACTIVE + 3] + y  # wrap
+        s[_HIGH + 3] = s[_HIGH + 2]
+        y = s[_HIGH + 2] * s[_ACTIVE + 2] + y  # wrap
+        s[_HIGH + 2] = s[_HIGH + 1]
+        y = s[_HIGH + 1] * s[_ACTIVE + 1] + y  # wrap
+        s[_HIGH + 1] = s[_HIGH]
+        y = s[_HIGH] * s[_ACTIVE] + y  # wrap
+        s[_HIGH] = s[at]
+        s[_SCRATCH] = (s[_HIGH] << 12) - y  # wrap
         y = ((s[_SCRATCH] >> 11) + 1) >> 1
-        if y > 32767:
-            y = 32767
-        elif y < -32768:
-            y = -32768
-        s[_RESIDUAL + at] = (gain >> 16) * y + ((gain & 0xFFFF) * y >> 16)
+        if (y + 32768) >> 16:
+            y = 32767 if y > 0 else -32768
+        s[at + _RESIDUAL - _SAMPLES] = high * y + (low * y >> 16)
         at += 1
 
 
@@ -102,25 +133,44 @@ def predict_long(s: ptr32, y: int, at: int, count: int, lag: int, taps: int, sou
     b2 = s[taps + 2]
     b3 = s[taps + 3]
     b4 = s[taps + 4]
-    p = _RESIDUAL + at - lag
-    q = _RESIDUAL + at
+    at += _RESIDUAL
+    p = at - lag - 2
+    out = 4
+    while out:
+        y = s[p]
+        s[_HIGH + out] = y >> 16
+        s[_LOW + out] = y & 0xFFFF
+        p += 1
+        out -= 1
     out = _FILTERED + 16
     end = out + count
     while out < end:
-        v = s[p + 2]
-        y = (v >> 16) * b0 + ((v & 0xFFFF) * b0 >> 16) + 2
-        v = s[p + 1]
-        y = (v >> 16) * b1 + ((v & 0xFFFF) * b1 >> 16) + y
-        v = s[p]
-        y = (v >> 16) * b2 + ((v & 0xFFFF) * b2 >> 16) + y
-        v = s[p - 1]
-        y = (v >> 16) * b3 + ((v & 0xFFFF) * b3 >> 16) + y
-        v = s[p - 2]
-        y = (v >> 16) * b4 + ((v & 0xFFFF) * b4 >> 16) + y
-        s[out] = s[source] + (y << 1)  # wrap
-        s[q] = s[out] << 1  # wrap
+        y = s[p]
+        s[_HIGH] = y >> 16
+        s[_LOW] = y & 0xFFFF
+        y = (s[_LOW + 4] * b4 >> 16) + 2
+        y = s[_HIGH + 4] * b4 + y
+        s[_HIGH + 4] = s[_HIGH + 3]
+        s[_LOW + 4] = s[_LOW + 3]
+        y = (s[_LOW + 3] * b3 >> 16) + y
+        y = s[_HIGH + 3] * b3 + y
+        s[_HIGH + 3] = s[_HIGH + 2]
+        s[_LOW + 3] = s[_LOW + 2]
+        y = (s[_LOW + 2] * b2 >> 16) + y
+        y = s[_HIGH + 2] * b2 + y
+        s[_HIGH + 2] = s[_HIGH + 1]
+        s[_LOW + 2] = s[_LOW + 1]
+        y = (s[_LOW + 1] * b1 >> 16) + y
+        y = s[_HIGH + 1] * b1 + y
+        s[_HIGH + 1] = s[_HIGH]
+        s[_LOW + 1] = s[_LOW]
+        y = (s[_LOW] * b0 >> 16) + y
+        y = s[_HIGH] * b0 + y
+        y = (y << 1) + s[source]  # wrap
+        s[out] = y
+        s[at] = y << 1  # wrap
         p += 1
-        q += 1
+        at += 1
         out += 1
         source += 1
 
