@@ -330,7 +330,7 @@ def synthesise(s: ptr32):
         if voiced:
             lag = s[_PITCH + k]
             if k == 0 or (k == 2 and s[_INTERPOLATION] < 4):
-                backward = int(inverse(s, gain, 47))
+                backward = int(inverse(gain, 47))
                 if k == 0:
                     weight = s[_LTP_SCALE_Q14]
                     backward = (backward >> 16) * weight + ((backward & 0xFFFF) * weight >> 16)

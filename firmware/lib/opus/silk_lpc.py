@@ -78,7 +78,7 @@ def product(s: ptr32, a: int, b: int) -> int:
 
 
 @micropython.viper
-def inverse(s: ptr32, b: int, shift: int) -> int:
+def inverse(b: int, shift: int) -> int:
     """Return about 2^shift / b, the RFC's way; b > 0, the result is below 2^31."""
     room = 0
     while (b >> 30) == 0:
