@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 import pytest
 
 from host_sim import interpreter
-from tools.bench import conversation, distributions, inner, latency, outer, rows
+from tools.bench import conversation, distributions, inner, latency, opus, outer, rows
 
 pytestmark = pytest.mark.skipif(
     not interpreter.has_micropython(), reason="no MicroPython wheel here"
@@ -96,3 +96,14 @@ def test_short_conversations_tell_each_delay_once_and_are_drawn(tmp_path):
     assert texts.count("A < B") == 4
     for each in times:
         assert f"median {sum(each) / 2:.0f} ms" in texts
+
+
+def test_what_opus_costs_is_counted():
+    counter = opus.Counter()
+    narrow, wide = (counter.measure(f"SILK {name} to 16 kHz") for name in ("NB", "WB"))
+    assert 100_000 < narrow.average < wide.average < wide.worst
+    assert len(narrow.totals) == len(narrow.profiles) >= 70
+    assert "opus.silk_core.predict_short" in narrow.profiles[0]
+    assert 100 < narrow.opcodes < 5000
+    assert {"rc", "silk_core", "fft", "rc_enc"} <= set(opus.code())
+    assert all(10_000 < size < 100_000 for size in opus.heap().values())

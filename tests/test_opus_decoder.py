@@ -1,27 +1,28 @@
 """lib/opus decodes what libopus makes: exact ranges, exact SILK, near CELT, sane losses.
 
-Everything runs under the 32-bit check of `tools.viper_check`; `make opus-test` takes minutes of
-sound for each mode.
+It runs under the 32-bit check of `tools.viper_check`. `make opus-test` takes five minutes of sound
+for each mode and bandwidth, and the chip's code.
 """
 
 import random
 
 import numpy as np
-import opus_reference as reference
 import pytest
 from opus_player import (
     KHZ,
-    SECONDS,
     WHOLE,
     Player,
     aligned,
-    checked,
     packets,
     play,
+    played,
     quality,
+    seconds,
     switching,
 )
-from opus_reference import CELT, FB, HYBRID, MB, NB, SILK, SWB, WB
+
+from tools import libopus as reference
+from tools.libopus import CELT, FB, HYBRID, MB, NB, SILK, SWB, WB
 
 KINDS = ("speech", "music", "noise", "sweep", "silence", "clicks")
 
@@ -32,7 +33,9 @@ def test_silk_is_exact_at_its_own_rate(bandwidth, milliseconds):
     khz = KHZ[bandwidth]
     fec = milliseconds // 20 % 2
     for kind, bitrate in (("speech", 8000 + 1000 * khz), ("noise", 40000)):
-        stream = packets(SILK, bandwidth, milliseconds, bitrate, kind, fec=fec, loss=20 * fec)
+        length = seconds(0.24, 8)
+        settings = {"fec": fec, "loss": 20 * fec, "length": length}
+        stream = packets(SILK, bandwidth, milliseconds, bitrate, kind, **settings)
         wanted, got = play(stream, 1000 * khz)
         late = {8: 2, 12: 1, 16: 1}[khz]  # the delay that meets the CELT layer
         assert np.array_equal(wanted[:-late], got[late:])
@@ -40,7 +43,8 @@ def test_silk_is_exact_at_its_own_rate(bandwidth, milliseconds):
 
 def test_stereo_silk_is_exact_in_the_middle():
     for bandwidth, milliseconds, fec in ((WB, 20, 0), (NB, 60, 1)):
-        stream = packets(SILK, bandwidth, milliseconds, 40000, channels=2, fec=fec, loss=20 * fec)
+        settings = {"channels": 2, "fec": fec, "loss": 20 * fec, "length": seconds(0.24, 2)}
+        stream = packets(SILK, bandwidth, milliseconds, 40000, **settings)
         khz = KHZ[bandwidth]
         wanted, got = play(stream, 1000 * khz)
         late = {8: 2, 16: 1}[khz]
@@ -50,24 +54,27 @@ def test_stereo_silk_is_exact_in_the_middle():
 @pytest.mark.parametrize("milliseconds", [2.5, 5, 10, 20])
 @pytest.mark.parametrize("bandwidth", [NB, WB, SWB, FB])
 def test_celt_is_near_at_48_khz(bandwidth, milliseconds):
-    for kind, bitrate in (("speech", 64000), ("music", 32000), ("clicks", 96000)):
-        ratios = quality(*play(packets(CELT, bandwidth, milliseconds, bitrate, kind), 48000), 960)
+    every = [("speech", 64000), ("music", 32000), ("clicks", 96000)]
+    for kind, bitrate in every if WHOLE else [every[int(milliseconds + bandwidth) % 3]]:
+        stream = packets(CELT, bandwidth, milliseconds, bitrate, kind, seconds(0.2, 12))
+        ratios = quality(*play(stream, 48000), 960)
         assert ratios.min() >= 50
         assert np.median(ratios) >= 60 or kind == "clicks"
 
 
 @pytest.mark.parametrize("bitrate", [6000, 12000, 24000, 128000, 510000])
 def test_celt_is_near_at_any_bitrate(bitrate):
-    for kind in KINDS:
-        wanted, got = play(packets(CELT, FB, 20, bitrate, kind), 48000)
+    for kind in KINDS if WHOLE else (KINDS[bitrate // 1000 % 6], "noise"):
+        wanted, got = play(packets(CELT, FB, 20, bitrate, kind, seconds(0.16, 30)), 48000)
         ratios = quality(wanted, got, 960, peak=3000)
         assert not len(ratios) or ratios.min() >= 50
 
 
 @pytest.mark.parametrize("milliseconds", [2.5, 10, 20])
 def test_stereo_celt_is_mixed_to_mono(milliseconds):
-    for bitrate in (24000, 64000, 256000):
-        stream = packets(CELT, FB, milliseconds, bitrate, channels=2)
+    bitrates = (24000, 64000, 256000)
+    for bitrate in bitrates if WHOLE else bitrates[int(milliseconds) % 3 :][:1]:
+        stream = packets(CELT, FB, milliseconds, bitrate, length=seconds(0.2, 9), channels=2)
         ratios = quality(*play(stream, 48000), 960)
         assert ratios.min() >= 50
         assert np.median(ratios) >= 60
@@ -86,7 +93,7 @@ def test_stereo_celt_is_mixed_to_mono(milliseconds):
 )
 def test_other_rates_sound_the_same(mode, bandwidth, rate):
     for kind in ("speech", "music"):
-        stream = packets(mode, bandwidth, 20, 48000, kind, seconds=max(1, SECONDS / 4))
+        stream = packets(mode, bandwidth, 20, 48000, kind, seconds(0.5, 8))
         wanted, got = play(stream, rate, reference_rate=48000)
         top = 3500 if bandwidth == NB else min(7000, 0.425 * rate)
         wanted, got = aligned(wanted, got, rate, top)
@@ -96,7 +103,7 @@ def test_other_rates_sound_the_same(mode, bandwidth, rate):
 
 @pytest.mark.parametrize("bandwidth,milliseconds", [(SWB, 10), (FB, 20), (SWB, 60)])
 def test_hybrid(bandwidth, milliseconds):
-    stream = packets(HYBRID, bandwidth, milliseconds, 40000)
+    stream = packets(HYBRID, bandwidth, milliseconds, 40000, length=seconds(0.3, 1))
     ratios = quality(*play(stream, 48000), 960)
     assert np.median(ratios) >= 45  # libopus rounds the doubled rate, we do not filter as it does
 
@@ -105,7 +112,7 @@ def test_every_frame_of_a_packet_has_its_range():
     for mode, bandwidth in ((CELT, SWB), (HYBRID, FB)):
         theirs = reference.Decoder(48000)
         ours = Player(48000)
-        for packet in packets(mode, bandwidth, 60, 48000):
+        for packet in packets(mode, bandwidth, 60, 48000, length=seconds(0.18, 2)):
             frames, toc = [], packet[0] & 0xFC
             for size, at in zip(*frame_places(packet), strict=True):
                 frame = bytes([toc]) + packet[at : at + size]
@@ -118,28 +125,29 @@ def test_every_frame_of_a_packet_has_its_range():
 def frame_places(packet):
     """Sizes and starts of the frames, by our own parser, which test_opus_packet proves."""
     sizes, starts = [0] * 48, [0] * 48
-    count = checked().parse(packet, starts, sizes)
+    count = played().parse(packet, starts, sizes)
     return sizes[:count], starts[:count]
 
 
 @pytest.mark.parametrize("milliseconds", [10, 20, 40, 60])
 def test_switches_of_mode_have_equal_ranges_and_no_clicks(milliseconds):
-    for seed in range(10 if WHOLE else 1):
-        stream = switching(seed, milliseconds, 60 if WHOLE else 1.3)
-        for rate in (48000, 24000):
+    for seed in range(5 if WHOLE else 1):
+        stream = switching(seed, milliseconds, seconds(1.1, 10))
+        for rate in (48000, 24000) if WHOLE else (24000 << milliseconds // 20 % 2,):
             wanted, got = play(stream, rate)
             assert abs(np.diff(got)).max() <= 1.2 * abs(np.diff(wanted)).max() + 200
 
 
 @pytest.mark.parametrize("bandwidth", [NB, WB])
 def test_lost_silk_is_concealed_as_libopus_does(bandwidth):
-    wanted, got, lost = with_losses(packets(SILK, bandwidth, 20, 24000, seconds=1.5), 48000)
+    stream = packets(SILK, bandwidth, 20, 24000, length=seconds(0.8, 2))
+    wanted, got, lost = with_losses(stream, 48000)
     assert quality(wanted[lost], got[lost], 960).min() > 30
 
 
 def test_lost_celt_fades_without_clicks():
     for kind, rates in (("speech", (48000,)), ("music", (16000, 24000))):
-        stream = packets(CELT, FB, 20, 64000, kind, seconds=1.2)
+        stream = packets(CELT, FB, 20, 64000, kind, seconds(1, 3))
         for rate in rates:
             wanted, got, lost = with_losses(stream, rate)
             loud = [(wanted[lost] ** 2).reshape(-1, rate // 50).mean(1)]
@@ -152,7 +160,8 @@ def test_lost_celt_fades_without_clicks():
 
 def test_the_copy_in_the_next_packet_replaces_a_lost_one():
     for mode, bandwidth, milliseconds in ((SILK, WB, 20), (SILK, WB, 60), (HYBRID, FB, 20)):
-        stream = packets(mode, bandwidth, milliseconds, 40000, seconds=1, fec=1, loss=25)
+        settings = {"fec": 1, "loss": 25, "length": seconds(0.5, 3)}
+        stream = packets(mode, bandwidth, milliseconds, 40000, **settings)
         theirs, ours = reference.Decoder(48000), Player(48000)
         left, right = [], []
         for index, packet in enumerate(stream):
@@ -187,7 +196,7 @@ def with_losses(stream, rate):
 
 
 def test_pauses_that_are_not_sent():
-    sound = np.concatenate([reference.signal("speech", 0.5), reference.signal("silence", 1)])
+    sound = np.concatenate([reference.signal("speech", 0.2), reference.signal("silence", 0.8)])
     for mode in (SILK, HYBRID):
         encoder = reference.Encoder(
             48000, 1, reference.VOIP, mode=mode, bitrate=24000, dtx=1, bandwidth=WB
@@ -195,17 +204,15 @@ def test_pauses_that_are_not_sent():
         stream = [encoder.encode(sound[at : at + 960]) for at in range(0, len(sound) - 959, 960)]
         assert min(map(len, stream)) <= 2
         wanted, got = play(stream, 48000)
-        assert (
-            abs(np.sqrt((got[-24000:] ** 2).mean()) - np.sqrt((wanted[-24000:] ** 2).mean())) < 3
-        )
+        assert abs(np.sqrt((got[-9600:] ** 2).mean()) - np.sqrt((wanted[-9600:] ** 2).mean())) < 3
 
 
 @pytest.mark.parametrize("rate", [16000, 24000])
 def test_any_bytes_are_taken_or_refused_as_libopus_does(rate):
     chance = random.Random(rate)
     theirs, ours = reference.Decoder(rate), Player(rate)
-    refused = checked().PacketError
-    for _ in range(20000 if WHOLE else 150):
+    refused = played().PacketError
+    for _ in range(5000 if WHOLE else 60):
         size = chance.randint(0, chance.choice([1, 3, 10, 40, 200, 1300]))
         packet = chance.randbytes(size)
         if packet and chance.random() < 0.6:

@@ -9,7 +9,6 @@ import functools
 import wave
 
 import numpy as np
-import opus_reference as reference
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,6 +17,7 @@ from opus_player import LIB, WHOLE, Player
 
 from host_sim import plain
 from host_sim.cloud.providers.sphinx import PocketsphinxAsr
+from tools import libopus as reference
 from tools import viper_check, xtensa
 
 SPEECH = ROOT / "build" / "speech" / "pocketsphinx"

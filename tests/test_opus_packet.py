@@ -2,14 +2,14 @@
 
 import ctypes
 
-import opus_reference as reference
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from opus_player import LIB
-from opus_reference import SILK, WB
 
+from tools import libopus as reference
 from tools import viper_check
+from tools.libopus import SILK, WB
 
 packet_module = viper_check.Checker(LIB).load("opus.packet")
 

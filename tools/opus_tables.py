@@ -123,32 +123,60 @@ def silk(celt_delays):
         '"""Taps of `resamp` by kHz of SILK and 48 kHz / rate; made by tools/opus_tables.py.\n\n'
     )
     text += (
-        "An entry is (taps, phases, doubled samples for as many outputs, delay, numbers): Q14,\n"
+        "An entry is (delay, phases, inputs for as many outputs, numbers): Q14, low byte first,\n"
     )
-    text += 'low byte first, the taps of a phase from the newest sample on."""\n\nRESAMPLERS = {\n'
+    text += 'the taps of a phase from the newest sample on."""\n\nRESAMPLERS = {\n'
     for khz in (8, 12, 16):
         for step in STEPS:
-            phases = 48 // step
-            inputs = 2 * khz
-            common = np.gcd(phases, inputs)
-            phases, inputs = int(phases // common), int(inputs // common)
+            common = np.gcd(48 // step, khz)
+            phases, inputs = int(48 // step // common), int(khz // common)
             late = celt_delays[step] / 100 * step - (step - 1) / 2
             delay = SILK_DELAYS[khz] + late * khz / 48
             if khz * step == 48:
-                # no filter: exactly what SILK decodes, as late as the doubling would make it
-                count, waits, data = 0, round(delay + 1.9), b""
+                # no filter: exactly what SILK decodes, as late as the filters would make it
+                waits, data = round(delay + 1.9), b""
             else:
-                ratio = phases / inputs
-                count = 8 if ratio >= 0.7 else 16
-                waits = int(2 * delay - count / 2 + 1)
-                rest = 2 * delay - waits
-                taps = [delayed(rest - p / phases, count, ratio) for p in range(phases)]
-                data = words(np.round(16384 * np.array(taps)).ravel())
-            text += f"    ({khz}, {step}): (\n        {count},\n        {phases},\n"
-            text += f"        {inputs},\n        {waits},\n"
+                waits = int(delay) - (0 if phases > inputs else 3)
+                count = 48 if step == 1 else 16
+                places = [phase * inputs / phases % 1 for phase in range(phases)]
+                data = [
+                    phase_taps(delay - waits, place, phases / inputs, count) for place in places
+                ]
+                data = words(np.round(16384 * np.array(data)).ravel())
+            text += (
+                f"    ({khz}, {step}): (\n        {waits},\n        {phases},\n        {inputs},\n"
+            )
             text += literal(data).replace("    b", "        b") or '        b"",\n'
             text += "    ),\n"
     (OUT / "silk_rates.py").write_text(text + "}\n")
+
+
+def doubling(omega):
+    """Return the responses of the allpasses with which libopus makes two samples of one."""
+    late = np.exp(-1j * omega)
+    responses = []
+    for numbers in ((1746, 14986, 39083), (6854, 25769, 55542)):
+        poles = [number / 65536 for number in numbers]
+        responses.append(np.prod([(pole + late) / (1 + pole * late) for pole in poles], axis=0))
+    return responses
+
+
+def phase_taps(delay, place, ratio, count):
+    """Return taps that do what libopus does, for an output `place` samples behind the newest.
+
+    It doubles the rate and goes from there to the output's; `delay` is that of its second filter.
+    Long filters are as good up to the band's end, short ones to 7/8 of it.
+    """
+    omega = np.linspace(0.0005, np.pi, 2000)
+    size = 8 if ratio >= 1.4 else 16
+    first = int(2 * (place - delay) + size / 2)
+    second = delayed(2 * (delay - place) + first, size, ratio / 2)
+    halves = doubling(omega)
+    target = 0
+    for tap, doubled in zip(second, range(first, first - size, -1), strict=True):
+        target += tap * halves[doubled & 1] * np.exp(1j * omega * (doubled >> 1))
+    weight = np.where(omega < 0.875 * np.pi * min(1, ratio), 1, 0.3 if count > 16 else 0.02)
+    return fit(target, weight, omega, np.arange(count))
 
 
 def delayed(delay, count, ratio):

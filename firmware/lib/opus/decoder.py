@@ -5,9 +5,9 @@ See `Decoder`. The layers are loaded when a packet needs them.
 
 from array import array
 
-import micropython
 from micropython import const
 
+from opus.mix import copy, cross, store
 from opus.packet import (
     CELT,
     HYBRID,
@@ -119,7 +119,7 @@ class Decoder:
         if self._place == self._filled:
             self._advance()
         count = min(self._filled - self._place, self.rate // 50)
-        store(self._pcm, self._place, count, out)
+        store(0, 0, self._pcm, self._place, count, out)
         self._place += count
         return count
 
@@ -343,51 +343,3 @@ class Decoder:
                 celt.lose(out, place, lm, 0 if kind == CELT else 17, kind != CELT)
             place += made
             count -= made
-
-
-@micropython.viper
-def store(pcm: ptr32, place: int, count: int, out: ptr8):
-    """Clamp `count` words from `place` on to 16 bits and write them, low byte first."""
-    end = place + count
-    at = 0
-    while place < end:
-        value = pcm[place]
-        if value > 32767:
-            value = 32767
-        elif value < -32768:
-            value = -32768
-        out[at] = value & 255
-        out[at + 1] = value >> 8 & 255
-        at += 2
-        place += 1
-
-
-@micropython.viper
-def copy(source: ptr32, at: int, out: ptr32, place: int, count: int):
-    """Copy `count` words."""
-    end = at + count
-    while at < end:
-        out[place] = source[at]
-        at += 1
-        place += 1
-
-
-@micropython.viper
-def cross(old: ptr32, i: int, new: ptr32, j: int, out: ptr32, k: int, window: ptr16, count: int):
-    """Fade from `old` to `new` over `count` words with the square of the window."""
-    at = 0
-    while at < count:
-        weight = window[at] * window[at] >> 15
-        a = old[i + at]
-        b = new[j + at]
-        # what would be clamped later, must be now
-        if a > 32767:
-            a = 32767
-        elif a < -32768:
-            a = -32768
-        if b > 32767:
-            b = 32767
-        elif b < -32768:
-            b = -32768
-        out[k + at] = a + ((b - a) * weight >> 15)
-        at += 1

@@ -1,8 +1,7 @@
-"""From SILK's rate to the output rate (RFC 6716 section 4.2.9).
+"""From SILK's rate to the output rate (RFC 6716 section 4.2.9, which leaves the filter free).
 
-Two chains of allpasses double the rate, as libopus does it (the RFC leaves the filter free); a
-short filter with as many phases as needed follows. Where both rates are the same, samples only
-wait.
+A short filter for each phase of the output does what libopus does in two steps. Where both rates
+are the same, samples only wait.
 """
 
 from array import array
@@ -10,145 +9,130 @@ from array import array
 import micropython
 from micropython import const
 
+from opus.mix import copy
 from opus.silk_rates import RESAMPLERS
 
-_PAST = const(6)  # behind the states of the allpasses; 40 samples
-_NOW = const(46)
-_MOST = const(640)
+_TAPS = const(16)  # of one pass; longer filters take several
 
 
 class Resampler:
-    """Carries samples from frame to frame."""
+    """Filters for the output rate 48 kHz / `step`."""
 
     def __init__(self, step):
         self._step = step
         self._khz = 0
-        self._taps = None
-        self._shape = None
-        self._work = array("i", bytes(4 * (_NOW + _MOST)))
+        self._waits = self._phases = self._inputs = self._passes = 0
+        self._filters = ()
+
+    def _set_up(self, khz):
+        self._khz = khz
+        self._waits, phases, inputs, numbers = RESAMPLERS[khz, self._step]
+        taps = array("h", numbers)
+        passes = len(taps) // (_TAPS * phases)
+        self._phases, self._inputs, self._passes = phases, inputs, passes
+        self._filters = []
+        for index in range(passes * phases):
+            number = index % passes
+            words = list(taps[_TAPS * index : _TAPS * (index + 1)])
+            words += [inputs, phases, number, 0 if number < passes - 1 else 14]
+            self._filters.append(array("i", [0] * _TAPS + words))
 
     def run(self, source, at, count, khz, out, place):
-        """Resample `count` words of `source` from `at` on into `out`; return how many came out."""
-        work = self._work
+        """Resample `count` words of `source` from `at` on into `out`; return how many came out.
+
+        Up to 64 words before `at` are used, the frames before this one.
+        """
         if khz != self._khz:
-            self._khz = khz
-            self._shape = RESAMPLERS[khz, self._step]
-            self._taps = array("i", list(array("h", self._shape[4])))
-            for index in range(_NOW):
-                work[index] = 0
-        length, phases, inputs, waits, _ = self._shape
-        if not length:
-            wait(work, source, out, at, count, place, waits)
+            self._set_up(khz)
+        first = at - self._waits
+        filters = self._filters
+        if not filters:
+            copy(source, first, out, place, count)
             return count
-        double(work, source, at, count)
-        made = 2 * count * phases // inputs
-        taps = self._taps
-        filter_phases(work, taps, out, place, made, length, phases, inputs, waits)
-        keep(work, 2 * count)
+        phases = self._phases
+        inputs = self._inputs
+        passes = self._passes
+        made = count // inputs * phases
+        for phase in range(phases):
+            newest = first + phase * inputs // phases
+            for number in range(passes):
+                words = filters[phase * passes + number]
+                convolve(words, 0, source, newest - number * _TAPS, out, place + phase, made)
         return made
 
 
 @micropython.viper
-def wait(work: ptr32, source: ptr32, out: ptr32, at: int, count: int, place: int, waits: int):
-    """Delay `count` samples by `waits`."""
+def convolve(w: ptr32, y: int, source: ptr32, newest: int, out: ptr32, place: int, made: int):
+    """Make the words of `made` that belong to one phase, in one pass; `y` is only a register.
+
+    `w`: 16 samples, 16 taps, inputs for each word, phases, number of the pass, its shift.
+    """
+    inputs = w[32]
+    phases = w[33]
     index = 0
-    while index < count:
-        work[_NOW + index] = source[at + index]
+    while index < 16:
+        w[index] = source[newest - index]
         index += 1
-    index = 0
-    while index < count:
-        out[place + index] = work[_NOW + index - waits]
-        index += 1
-    keep(work, count)
-
-
-@micropython.viper
-def keep(work: ptr32, count: int):
-    """Keep the last samples for the next frame."""
-    index = _PAST
-    while index < _NOW:
-        work[index] = work[index + count]
-        index += 1
-
-
-@micropython.viper
-def double(work: ptr32, source: ptr32, at: int, count: int):
-    """Double the rate of `count` samples. The states are in 1/1024 of a step."""
-    a = work[0]
-    b = work[1]
-    c = work[2]
-    d = work[3]
-    e = work[4]
-    f = work[5]
-    out = _NOW
-    end = at + count
-    while at < end:
-        value = source[at] << 10
-        y = value - a
-        y = (y >> 16) * 1746 + ((y & 0xFFFF) * 1746 >> 16)
-        x = a + y
-        a = value + y
-        y = x - b
-        y = (y >> 16) * 14986 + ((y & 0xFFFF) * 14986 >> 16)
-        z = b + y
-        b = x + y
-        y = z - c
-        y += (y >> 16) * -26453 + ((y & 0xFFFF) * -26453 >> 16)
-        work[out] = (c + y + 512) >> 10
-        c = z + y
-        y = value - d
-        y = (y >> 16) * 6854 + ((y & 0xFFFF) * 6854 >> 16)
-        x = d + y
-        d = value + y
-        y = x - e
-        y = (y >> 16) * 25769 + ((y & 0xFFFF) * 25769 >> 16)
-        z = e + y
-        e = x + y
-        y = z - f
-        y += (y >> 16) * -9994 + ((y & 0xFFFF) * -9994 >> 16)
-        work[out + 1] = (f + y + 512) >> 10
-        f = z + y
-        out += 2
-        at += 1
-    work[0] = a
-    work[1] = b
-    work[2] = c
-    work[3] = d
-    work[4] = e
-    work[5] = f
-
-
-@micropython.viper
-def filter_phases(
-    work: ptr32,
-    taps: ptr32,
-    out: ptr32,
-    place: int,
-    made: int,
-    length: int,
-    phases: int,
-    inputs: int,
-    waits: int,
-):
-    """Make `made` samples of the doubled ones that wait in `work`."""
-    p = _NOW - waits
-    phase = 0
     end = place + made
-    while place < end:
-        t = phase * length
-        last = t + length
-        q = p
-        total = 8192
-        while t < last:
-            total = work[q] * taps[t] + work[q - 1] * taps[t + 1] + total
-            total = work[q - 2] * taps[t + 2] + work[q - 3] * taps[t + 3] + total
-            total = work[q - 4] * taps[t + 4] + work[q - 5] * taps[t + 5] + total
-            total = work[q - 6] * taps[t + 6] + work[q - 7] * taps[t + 7] + total
-            q -= 8
-            t += 8
-        out[place] = total >> 14
-        place += 1
-        phase += inputs
-        while phase >= phases:
-            phase -= phases
-            p += 1
+    while True:
+        y = w[0] * w[16] + 8192
+        if w[34]:
+            y += out[place] - 8192
+        y = w[1] * w[17] + y
+        y = w[2] * w[18] + y
+        y = w[3] * w[19] + y
+        y = w[4] * w[20] + y
+        y = w[5] * w[21] + y
+        y = w[6] * w[22] + y
+        y = w[7] * w[23] + y
+        y = w[8] * w[24] + y
+        y = w[9] * w[25] + y
+        y = w[10] * w[26] + y
+        y = w[11] * w[27] + y
+        y = w[12] * w[28] + y
+        y = w[13] * w[29] + y
+        y = w[14] * w[30] + y
+        y = w[15] * w[31] + y
+        out[place] = y >> w[35]
+        place += phases
+        if place >= end:
+            return
+        index = inputs
+        if inputs == 2:
+            w[15] = w[13]
+            w[14] = w[12]
+            w[13] = w[11]
+            w[12] = w[10]
+            w[11] = w[9]
+            w[10] = w[8]
+            w[9] = w[7]
+            w[8] = w[6]
+            w[7] = w[5]
+            w[6] = w[4]
+            w[5] = w[3]
+            w[4] = w[2]
+            w[3] = w[1]
+            w[2] = w[0]
+            w[1] = source[newest + 1]
+            newest += 2
+            w[0] = source[newest]
+            index = 0
+        while index:
+            w[15] = w[14]
+            w[14] = w[13]
+            w[13] = w[12]
+            w[12] = w[11]
+            w[11] = w[10]
+            w[10] = w[9]
+            w[9] = w[8]
+            w[8] = w[7]
+            w[7] = w[6]
+            w[6] = w[5]
+            w[5] = w[4]
+            w[4] = w[3]
+            w[3] = w[2]
+            w[2] = w[1]
+            w[1] = w[0]
+            newest += 1
+            w[0] = source[newest]
+            index -= 1

@@ -16,7 +16,8 @@ The state is one array of int32 words that all modules named `silk_*` share:
 164-179 active filter or interpolated frequencies, 180-200 concealment, 201-287 scratch,
 288-335 comfort noise and filter of concealment,
 336 excitation (Q14), 656 pulses, 976 history and frame, 1616 residual (Q15), 2256 filter's work,
-2592 comfort noise, 2912 sums of pulses, 2960 two last samples and frame for the output.
+2592 comfort noise, 2912 sums of pulses, 2952 last 64 samples and frame for the
+output.
 """
 
 from array import array
@@ -25,8 +26,9 @@ from micropython import const
 
 from opus.rc import bit_logp, icdf
 from opus.silk_core import copy_out, remember, synthesise
-from opus.silk_loss import conceal, join, learn, noise_add, noise_learn
+from opus.silk_loss import conceal, join, learn
 from opus.silk_lpc import parameters
+from opus.silk_noise import noise_add, noise_learn
 from opus.silk_pulses import excitation, pulses
 from opus.silk_side import indices, stereo_weights
 from opus.silk_tables import TABLES
@@ -49,8 +51,8 @@ _STATE = const(148)
 _CNG_STATE = const(304)
 _PLC_GAIN = const(182)
 _SAMPLES = const(976)
-_OUT = const(2962)
-_WORDS = const(3282)
+_OUT = const(3016)
+_WORDS = const(3336)
 
 _LBRR_2 = const(284)
 _LBRR_3 = const(287)
@@ -64,7 +66,7 @@ _CONDITIONAL = const(2)
 class Silk:
     """State of the SILK layer."""
 
-    #: Where a frame's samples begin in the state; the last two of the frame before are in front.
+    #: Where a frame's samples begin in the state; 64 from before it are in front.
     OUT = _OUT
 
     def __init__(self):
@@ -107,6 +109,9 @@ class Silk:
                 s[_SAMPLES + index] = 0
             for index in range(16):
                 s[_STATE + index] = 0
+            for index in range(_OUT - 64, _OUT):
+                s[index] = 0
+            self._last = 0
 
     def begin(self, rc, data, khz, milliseconds, channels, spare=False):
         """Read the flags of an Opus frame of 10, 20, 40 or 60 ms (sections 4.2.3 to 4.2.5).
@@ -166,7 +171,7 @@ class Silk:
         active = spare or self._active[index]
         indices(s, rc, data, TABLES, active, coding, 0)
         pulses(s, rc, data, TABLES)
-        excitation(s)
+        excitation(0, 0, s)
         parameters(s, TABLES, coding)
         synthesise(s)
         self._finish_good()
@@ -200,9 +205,9 @@ class Silk:
         s[_LAST_LAG] = s[_PITCH + s[_SUBFRAMES] - 1]
 
     def _emit(self):
-        copy_out(self.state, self._last)
+        copy_out(self.state, 0, self._last)
         self._last = self.state[_LENGTH]
-        remember(self.state, self._last)
+        remember(self.state, 0, self._last)
 
     def lose(self, milliseconds):
         """Make up a lost frame of 10 or 20 ms and return its samples' number; 0 without a past."""

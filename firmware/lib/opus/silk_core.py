@@ -24,11 +24,13 @@ _LTP = const(64)
 _LPC0 = const(84)
 _STATE = const(148)
 _ACTIVE = const(164)
+_HIGH = const(201)
+_LOW = const(217)
 _EXCITATION = const(336)
 _SAMPLES = const(976)
 _RESIDUAL = const(1616)
 _FILTERED = const(2256)
-_OUT = const(2962)
+_OUT = const(3016)
 
 _QUARTER = const(4096)  # Q14
 
@@ -68,27 +70,58 @@ def scale(s: ptr32, at: int, end: int, factor: int):
 def rewhiten(s: ptr32, y: int, at: int, end: int, gain: int):
     """Filter the samples from `at` up to `end` with the active filter, scale by `gain` (Q31).
 
-    The results go to the residual. `y` is only a register.
+    The results go to the residual. `y` is only a register. In the loop the last samples wait in
+    front, the newest first.
     """
     order = s[_ORDER]
+    high = gain >> 16
+    low = gain & 0xFFFF
+    at += _SAMPLES
+    end += _SAMPLES
+    index = 0
+    while index < 16:
+        s[_HIGH + index] = s[at - 1 - index]
+        index += 1
     while at < end:
-        p = _SAMPLES + at
-        y = s[p - 1] * s[_ACTIVE] + s[p - 2] * s[_ACTIVE + 1]  # wrap
-        y += s[p - 3] * s[_ACTIVE + 2] + s[p - 4] * s[_ACTIVE + 3]  # wrap
-        y += s[p - 5] * s[_ACTIVE + 4] + s[p - 6] * s[_ACTIVE + 5]  # wrap
-        y += s[p - 7] * s[_ACTIVE + 6] + s[p - 8] * s[_ACTIVE + 7]  # wrap
-        y += s[p - 9] * s[_ACTIVE + 8] + s[p - 10] * s[_ACTIVE + 9]  # wrap
+        y = 0
         if order == 16:
-            y += s[p - 11] * s[_ACTIVE + 10] + s[p - 12] * s[_ACTIVE + 11]  # wrap
-            y += s[p - 13] * s[_ACTIVE + 12] + s[p - 14] * s[_ACTIVE + 13]  # wrap
-            y += s[p - 15] * s[_ACTIVE + 14] + s[p - 16] * s[_ACTIVE + 15]  # wrap
-        s[_SCRATCH] = (s[p] << 12) - y  # wrap
+            y = s[_HIGH + 15] * s[_ACTIVE + 15] + y  # wrap
+            s[_HIGH + 15] = s[_HIGH + 14]
+            y = s[_HIGH + 14] * s[_ACTIVE + 14] + y  # wrap
+            s[_HIGH + 14] = s[_HIGH + 13]
+            y = s[_HIGH + 13] * s[_ACTIVE + 13] + y  # wrap
+            s[_HIGH + 13] = s[_HIGH + 12]
+            y = s[_HIGH + 12] * s[_ACTIVE + 12] + y  # wrap
+            s[_HIGH + 12] = s[_HIGH + 11]
+            y = s[_HIGH + 11] * s[_ACTIVE + 11] + y  # wrap
+            s[_HIGH + 11] = s[_HIGH + 10]
+            y = s[_HIGH + 10] * s[_ACTIVE + 10] + y  # wrap
+            s[_HIGH + 10] = s[_HIGH + 9]
+        y = s[_HIGH + 9] * s[_ACTIVE + 9] + y  # wrap
+        s[_HIGH + 9] = s[_HIGH + 8]
+        y = s[_HIGH + 8] * s[_ACTIVE + 8] + y  # wrap
+        s[_HIGH + 8] = s[_HIGH + 7]
+        y = s[_HIGH + 7] * s[_ACTIVE + 7] + y  # wrap
+        s[_HIGH + 7] = s[_HIGH + 6]
+        y = s[_HIGH + 6] * s[_ACTIVE + 6] + y  # wrap
+        s[_HIGH + 6] = s[_HIGH + 5]
+        y = s[_HIGH + 5] * s[_ACTIVE + 5] + y  # wrap
+        s[_HIGH + 5] = s[_HIGH + 4]
+        y = s[_HIGH + 4] * s[_ACTIVE + 4] + y  # wrap
+        s[_HIGH + 4] = s[_HIGH + 3]
+        y = s[_HIGH + 3] * s[_ACTIVE + 3] + y  # wrap
+        s[_HIGH + 3] = s[_HIGH + 2]
+        y = s[_HIGH + 2] * s[_ACTIVE + 2] + y  # wrap
+        s[_HIGH + 2] = s[_HIGH + 1]
+        y = s[_HIGH + 1] * s[_ACTIVE + 1] + y  # wrap
+        s[_HIGH + 1] = s[_HIGH]
+        y = s[_HIGH] * s[_ACTIVE] + y  # wrap
+        s[_HIGH] = s[at]
+        s[_SCRATCH] = (s[_HIGH] << 12) - y  # wrap
         y = ((s[_SCRATCH] >> 11) + 1) >> 1
-        if y > 32767:
-            y = 32767
-        elif y < -32768:
-            y = -32768
-        s[_RESIDUAL + at] = (gain >> 16) * y + ((gain & 0xFFFF) * y >> 16)
+        if (y + 32768) >> 16:
+            y = 32767 if y > 0 else -32768
+        s[at + _RESIDUAL - _SAMPLES] = high * y + (low * y >> 16)
         at += 1
 
 
@@ -100,25 +133,44 @@ def predict_long(s: ptr32, y: int, at: int, count: int, lag: int, taps: int, sou
     b2 = s[taps + 2]
     b3 = s[taps + 3]
     b4 = s[taps + 4]
-    p = _RESIDUAL + at - lag
-    q = _RESIDUAL + at
+    at += _RESIDUAL
+    p = at - lag - 2
+    out = 4
+    while out:
+        y = s[p]
+        s[_HIGH + out] = y >> 16
+        s[_LOW + out] = y & 0xFFFF
+        p += 1
+        out -= 1
     out = _FILTERED + 16
     end = out + count
     while out < end:
-        v = s[p + 2]
-        y = (v >> 16) * b0 + ((v & 0xFFFF) * b0 >> 16) + 2
-        v = s[p + 1]
-        y = (v >> 16) * b1 + ((v & 0xFFFF) * b1 >> 16) + y
-        v = s[p]
-        y = (v >> 16) * b2 + ((v & 0xFFFF) * b2 >> 16) + y
-        v = s[p - 1]
-        y = (v >> 16) * b3 + ((v & 0xFFFF) * b3 >> 16) + y
-        v = s[p - 2]
-        y = (v >> 16) * b4 + ((v & 0xFFFF) * b4 >> 16) + y
-        s[out] = s[source] + (y << 1)  # wrap
-        s[q] = s[out] << 1  # wrap
+        y = s[p]
+        s[_HIGH] = y >> 16
+        s[_LOW] = y & 0xFFFF
+        y = (s[_LOW + 4] * b4 >> 16) + 2
+        y = s[_HIGH + 4] * b4 + y
+        s[_HIGH + 4] = s[_HIGH + 3]
+        s[_LOW + 4] = s[_LOW + 3]
+        y = (s[_LOW + 3] * b3 >> 16) + y
+        y = s[_HIGH + 3] * b3 + y
+        s[_HIGH + 3] = s[_HIGH + 2]
+        s[_LOW + 3] = s[_LOW + 2]
+        y = (s[_LOW + 2] * b2 >> 16) + y
+        y = s[_HIGH + 2] * b2 + y
+        s[_HIGH + 2] = s[_HIGH + 1]
+        s[_LOW + 2] = s[_LOW + 1]
+        y = (s[_LOW + 1] * b1 >> 16) + y
+        y = s[_HIGH + 1] * b1 + y
+        s[_HIGH + 1] = s[_HIGH]
+        s[_LOW + 1] = s[_LOW]
+        y = (s[_LOW] * b0 >> 16) + y
+        y = s[_HIGH] * b0 + y
+        y = (y << 1) + s[source]  # wrap
+        s[out] = y
+        s[at] = y << 1  # wrap
         p += 1
-        q += 1
+        at += 1
         out += 1
         source += 1
 
@@ -127,68 +179,110 @@ def predict_long(s: ptr32, y: int, at: int, count: int, lag: int, taps: int, sou
 def predict_short(s: ptr32, y: int, count: int, gain: int, at: int):
     """Filter `count` words with the active filter and write samples, clamped, from `at`.
 
-    `gain` is in Q10. The words lie behind the 16 words of the filter's state.
+    `gain` is in Q10. The words lie behind the 16 words of the filter's state. In the loop the
+    upper and lower halves of the last words wait, the newest first.
     """
     order = s[_ORDER]
     high = (gain + 0x8000) >> 16
     low = gain - (high << 16)
-    p = _FILTERED + 16
-    end = p + count
+    p = _FILTERED + 15
     at += _SAMPLES
+    index = 0
+    while index < 16:
+        y = s[p - index]
+        s[_HIGH + index] = y >> 16
+        s[_LOW + index] = y & 0xFFFF
+        index += 1
+    p += 1
+    end = p + count
     while p < end:
-        v = s[p - 1]
-        y = (v >> 16) * s[_ACTIVE] + ((v & 0xFFFF) * s[_ACTIVE] >> 16) + (order >> 1)
-        v = s[p - 2]
-        y = (v >> 16) * s[_ACTIVE + 1] + ((v & 0xFFFF) * s[_ACTIVE + 1] >> 16) + y
-        v = s[p - 3]
-        y = (v >> 16) * s[_ACTIVE + 2] + ((v & 0xFFFF) * s[_ACTIVE + 2] >> 16) + y
-        v = s[p - 4]
-        y = (v >> 16) * s[_ACTIVE + 3] + ((v & 0xFFFF) * s[_ACTIVE + 3] >> 16) + y
-        v = s[p - 5]
-        y = (v >> 16) * s[_ACTIVE + 4] + ((v & 0xFFFF) * s[_ACTIVE + 4] >> 16) + y
-        v = s[p - 6]
-        y = (v >> 16) * s[_ACTIVE + 5] + ((v & 0xFFFF) * s[_ACTIVE + 5] >> 16) + y
-        v = s[p - 7]
-        y = (v >> 16) * s[_ACTIVE + 6] + ((v & 0xFFFF) * s[_ACTIVE + 6] >> 16) + y
-        v = s[p - 8]
-        y = (v >> 16) * s[_ACTIVE + 7] + ((v & 0xFFFF) * s[_ACTIVE + 7] >> 16) + y
-        v = s[p - 9]
-        y = (v >> 16) * s[_ACTIVE + 8] + ((v & 0xFFFF) * s[_ACTIVE + 8] >> 16) + y
-        v = s[p - 10]
-        y = (v >> 16) * s[_ACTIVE + 9] + ((v & 0xFFFF) * s[_ACTIVE + 9] >> 16) + y
+        y = order >> 1
         if order == 16:
-            v = s[p - 11]
-            y = (v >> 16) * s[_ACTIVE + 10] + ((v & 0xFFFF) * s[_ACTIVE + 10] >> 16) + y
-            v = s[p - 12]
-            y = (v >> 16) * s[_ACTIVE + 11] + ((v & 0xFFFF) * s[_ACTIVE + 11] >> 16) + y
-            v = s[p - 13]
-            y = (v >> 16) * s[_ACTIVE + 12] + ((v & 0xFFFF) * s[_ACTIVE + 12] >> 16) + y
-            v = s[p - 14]
-            y = (v >> 16) * s[_ACTIVE + 13] + ((v & 0xFFFF) * s[_ACTIVE + 13] >> 16) + y
-            v = s[p - 15]
-            y = (v >> 16) * s[_ACTIVE + 14] + ((v & 0xFFFF) * s[_ACTIVE + 14] >> 16) + y
-            v = s[p - 16]
-            y = (v >> 16) * s[_ACTIVE + 15] + ((v & 0xFFFF) * s[_ACTIVE + 15] >> 16) + y
-        if y > 0x7FFFFFF:
-            y = 0x7FFFFFF
-        elif y < -0x8000000:
-            y = -0x8000000
-        v = (s[p] >> 1) + (y << 3)
-        y = v >> 30
-        if y == 0 or y == -1:
-            v = (v << 1) + (s[p] & 1)
+            y = (s[_LOW + 15] * s[_ACTIVE + 15] >> 16) + y
+            y = s[_HIGH + 15] * s[_ACTIVE + 15] + y
+            s[_HIGH + 15] = s[_HIGH + 14]
+            s[_LOW + 15] = s[_LOW + 14]
+            y = (s[_LOW + 14] * s[_ACTIVE + 14] >> 16) + y
+            y = s[_HIGH + 14] * s[_ACTIVE + 14] + y
+            s[_HIGH + 14] = s[_HIGH + 13]
+            s[_LOW + 14] = s[_LOW + 13]
+            y = (s[_LOW + 13] * s[_ACTIVE + 13] >> 16) + y
+            y = s[_HIGH + 13] * s[_ACTIVE + 13] + y
+            s[_HIGH + 13] = s[_HIGH + 12]
+            s[_LOW + 13] = s[_LOW + 12]
+            y = (s[_LOW + 12] * s[_ACTIVE + 12] >> 16) + y
+            y = s[_HIGH + 12] * s[_ACTIVE + 12] + y
+            s[_HIGH + 12] = s[_HIGH + 11]
+            s[_LOW + 12] = s[_LOW + 11]
+            y = (s[_LOW + 11] * s[_ACTIVE + 11] >> 16) + y
+            y = s[_HIGH + 11] * s[_ACTIVE + 11] + y
+            s[_HIGH + 11] = s[_HIGH + 10]
+            s[_LOW + 11] = s[_LOW + 10]
+            y = (s[_LOW + 10] * s[_ACTIVE + 10] >> 16) + y
+            y = s[_HIGH + 10] * s[_ACTIVE + 10] + y
+            s[_HIGH + 10] = s[_HIGH + 9]
+            s[_LOW + 10] = s[_LOW + 9]
+        y = (s[_LOW + 9] * s[_ACTIVE + 9] >> 16) + y
+        y = s[_HIGH + 9] * s[_ACTIVE + 9] + y
+        s[_HIGH + 9] = s[_HIGH + 8]
+        s[_LOW + 9] = s[_LOW + 8]
+        y = (s[_LOW + 8] * s[_ACTIVE + 8] >> 16) + y
+        y = s[_HIGH + 8] * s[_ACTIVE + 8] + y
+        s[_HIGH + 8] = s[_HIGH + 7]
+        s[_LOW + 8] = s[_LOW + 7]
+        y = (s[_LOW + 7] * s[_ACTIVE + 7] >> 16) + y
+        y = s[_HIGH + 7] * s[_ACTIVE + 7] + y
+        s[_HIGH + 7] = s[_HIGH + 6]
+        s[_LOW + 7] = s[_LOW + 6]
+        y = (s[_LOW + 6] * s[_ACTIVE + 6] >> 16) + y
+        y = s[_HIGH + 6] * s[_ACTIVE + 6] + y
+        s[_HIGH + 6] = s[_HIGH + 5]
+        s[_LOW + 6] = s[_LOW + 5]
+        y = (s[_LOW + 5] * s[_ACTIVE + 5] >> 16) + y
+        y = s[_HIGH + 5] * s[_ACTIVE + 5] + y
+        s[_HIGH + 5] = s[_HIGH + 4]
+        s[_LOW + 5] = s[_LOW + 4]
+        y = (s[_LOW + 4] * s[_ACTIVE + 4] >> 16) + y
+        y = s[_HIGH + 4] * s[_ACTIVE + 4] + y
+        s[_HIGH + 4] = s[_HIGH + 3]
+        s[_LOW + 4] = s[_LOW + 3]
+        y = (s[_LOW + 3] * s[_ACTIVE + 3] >> 16) + y
+        y = s[_HIGH + 3] * s[_ACTIVE + 3] + y
+        s[_HIGH + 3] = s[_HIGH + 2]
+        s[_LOW + 3] = s[_LOW + 2]
+        y = (s[_LOW + 2] * s[_ACTIVE + 2] >> 16) + y
+        y = s[_HIGH + 2] * s[_ACTIVE + 2] + y
+        s[_HIGH + 2] = s[_HIGH + 1]
+        s[_LOW + 2] = s[_LOW + 1]
+        y = (s[_LOW + 1] * s[_ACTIVE + 1] >> 16) + y
+        y = s[_HIGH + 1] * s[_ACTIVE + 1] + y
+        s[_HIGH + 1] = s[_HIGH]
+        s[_LOW + 1] = s[_LOW]
+        y = (s[_LOW] * s[_ACTIVE] >> 16) + y
+        y = s[_HIGH] * s[_ACTIVE] + y
+        value = s[p]
+        if ((y >> 26) + 1 | (value >> 30) + 1) >> 1:  # large: what is behind saturates
+            if y > 0x7FFFFFF:
+                y = 0x7FFFFFF
+            elif y < -0x8000000:
+                y = -0x8000000
+            half = (value >> 1) + (y << 3)
+            y = half >> 30
+            if (y + 1) >> 1:
+                half = 0x3FFFFFFF
+                half += half + 1
+                y = 0 - half - 1 if y < 0 else half
+            else:
+                y = (half << 1) + (value & 1)
         else:
-            v = 0x3FFFFFFF  # saturate to 2^31 - 1 or -2^31
-            v += v + 1
-            if y < 0:
-                v = 0 - v - 1
-        s[p] = v
-        s[_SCRATCH] = (v >> 16) * low + ((v & 0xFFFF) * low >> 16) + v * high  # wrap
+            y = (y << 4) + value
+        s[p] = y
+        s[_HIGH] = y >> 16
+        s[_LOW] = y & 0xFFFF
+        s[_SCRATCH] = s[_HIGH] * low + (s[_LOW] * low >> 16) + y * high  # wrap
         y = ((s[_SCRATCH] >> 7) + 1) >> 1
-        if y > 32767:
-            y = 32767
-        elif y < -32768:
-            y = -32768
+        if (y + 32768) >> 16:
+            y = 32767 if y > 0 else -32768
         s[at] = y
         at += 1
         p += 1
@@ -236,7 +330,7 @@ def synthesise(s: ptr32):
         if voiced:
             lag = s[_PITCH + k]
             if k == 0 or (k == 2 and s[_INTERPOLATION] < 4):
-                backward = int(inverse(s, gain, 47))
+                backward = int(inverse(gain, 47))
                 if k == 0:
                     weight = s[_LTP_SCALE_Q14]
                     backward = (backward >> 16) * weight + ((backward & 0xFFFF) * weight >> 16)
@@ -260,8 +354,8 @@ def synthesise(s: ptr32):
 
 
 @micropython.viper
-def remember(s: ptr32, length: int):
-    """Move the newest samples, `length` of them, into the history."""
+def remember(s: ptr32, at: int, length: int):
+    """Move the newest samples, `length` of them, into the history; `at` is only a register."""
     at = _SAMPLES
     end = at + s[_HISTORY]
     while at < end:
@@ -270,14 +364,17 @@ def remember(s: ptr32, length: int):
 
 
 @micropython.viper
-def copy_out(s: ptr32, last: int):
-    """Copy the frame behind the history to the output; `last` samples were there before."""
-    if last:
-        s[_OUT - 2] = s[_OUT + last - 2]
-        s[_OUT - 1] = s[_OUT + last - 1]
-    at = _SAMPLES + s[_HISTORY]
-    length = s[_LENGTH]
-    index = 0
-    while index < length:
-        s[_OUT + index] = s[at + index]
-        index += 1
+def copy_out(s: ptr32, at: int, last: int):
+    """Copy the frame behind the history to the output, behind its last `last` samples' end.
+
+    `at` is only a register.
+    """
+    at = _OUT - 64
+    while at < _OUT:
+        s[at] = s[at + last]
+        at += 1
+    from_here = _SAMPLES + s[_HISTORY] - _OUT
+    end = _OUT + s[_LENGTH]
+    while at < end:
+        s[at] = s[at + from_here]
+        at += 1

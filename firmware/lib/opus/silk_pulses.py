@@ -15,7 +15,6 @@ _LENGTH = const(3)
 _TYPE = const(12)
 _OFFSET = const(13)
 _SEED = const(19)
-_RANDOM = const(58)
 _EXCITATION = const(336)
 _PULSES = const(656)
 _SUMS = const(2912)
@@ -48,13 +47,16 @@ def pulses(s: ptr32, rc: ptr32, data: ptr8, tables: ptr8):
         s[_SUMS + block] = count
         s[_SUMS + 20 + block] = extra
         block += 1
-    shells(s, rc, data, tables, blocks)
-    signs(s, rc, data, tables, blocks)
+    shells(0, 0, s, rc, data, tables, blocks)
+    signs(0, 0, s, rc, data, tables, blocks)
 
 
 @micropython.viper
-def shells(s: ptr32, rc: ptr32, data: ptr8, tables: ptr8, blocks: int):
-    """Split the sums of the blocks down to samples, then append the least significant bits."""
+def shells(low: int, at: int, s: ptr32, rc: ptr32, data: ptr8, tables: ptr8, blocks: int):
+    """Split the sums of the blocks down to samples, then append the least significant bits.
+
+    `low` and `at` are only registers.
+    """
     span = rc[_RANGE]
     value = rc[_VALUE]
     front = rc[_FRONT]
@@ -63,34 +65,36 @@ def shells(s: ptr32, rc: ptr32, data: ptr8, tables: ptr8, blocks: int):
     block = 0
     while block < blocks:
         total = s[_SUMS + block]
-        out = _PULSES + block * 16
+        out = _PULSES - 16 + block * 16
         s[_NODES + 1] = total
         step = 0
         while step < 15:
             node = tables[_SHELL_ORDER + step]
             total = s[_NODES + node]
             left = 0
-            if total > 0:
-                at = _SHELL_0
-                if node < 2:
-                    at = _SHELL_3
-                elif node < 4:
-                    at = _SHELL_2
-                elif node < 8:
-                    at = _SHELL_1
-                at += tables[_SHELL_OFFSETS + total]
+            if total:
+                at = tables[_SHELL_OFFSETS + total]
+                if node > 7:
+                    at += _SHELL_0
+                elif node > 3:
+                    at += _SHELL_1
+                elif node > 1:
+                    at += _SHELL_2
+                else:
+                    at += _SHELL_3
+                left = at
                 unit = ((span >> 1) + (span & 1)) >> 7
                 low = unit * tables[at]
                 if value >= low:
                     span -= low
                 else:
-                    high = low
                     while value < low:
                         high = low
-                        left += 1
-                        low = unit * tables[at + left]
+                        at += 1
+                        low = unit * tables[at]
                     span = high - low - 1
                 value -= low
+                left = at - left
                 while (span >> 23) == 0:
                     byte = 0
                     if front < size:
@@ -99,12 +103,12 @@ def shells(s: ptr32, rc: ptr32, data: ptr8, tables: ptr8, blocks: int):
                     span = (span << 8) | 255
                     value = (value << 8) | ((((last << 8) | byte) >> 1 & 255) ^ 255)
                     last = byte
-            if node < 8:
-                s[_NODES + node * 2] = left
-                s[_NODES + node * 2 + 1] = total - left
-            else:
-                s[out + node * 2 - 16] = left
-                s[out + node * 2 - 15] = total - left
+            # where the children are: in the tree, or the samples
+            at = node + node + _NODES
+            if node > 7:
+                at = node + node + out
+            s[at] = left
+            s[at + 1] = total - left
             step += 1
         block += 1
     block = 0
@@ -144,8 +148,8 @@ def shells(s: ptr32, rc: ptr32, data: ptr8, tables: ptr8, blocks: int):
 
 
 @micropython.viper
-def signs(s: ptr32, rc: ptr32, data: ptr8, tables: ptr8, blocks: int):
-    """Decode the signs of all pulses that are not zero."""
+def signs(out: int, low: int, s: ptr32, rc: ptr32, data: ptr8, tables: ptr8, blocks: int):
+    """Decode the signs of all pulses that are not zero; `out` and `low` are only registers."""
     span = rc[_RANGE]
     value = rc[_VALUE]
     front = rc[_FRONT]
@@ -187,27 +191,30 @@ def signs(s: ptr32, rc: ptr32, data: ptr8, tables: ptr8, blocks: int):
 
 
 @micropython.viper
-def excitation(s: ptr32):
-    """Turn pulses into the excitation, with pseudo-random signs (section 4.2.7.8.6)."""
+def excitation(random: uint, index: int, s: ptr32):
+    """Turn pulses into the excitation, with pseudo-random signs (section 4.2.7.8.6).
+
+    `random` and `index` are only registers.
+    """
     offset = 100
     if s[_TYPE] == 2:
         offset = 100 if s[_OFFSET] else 32
     elif s[_OFFSET]:
         offset = 240
     offset <<= 4
-    s[_RANDOM] = s[_SEED]
-    length = s[_LENGTH]
-    index = 0
-    while index < length:
-        s[_RANDOM] = s[_RANDOM] * 196314165 + 907633515  # wrap
-        pulse = s[_PULSES + index]
-        value = (pulse << 14) + offset
-        if pulse > 0:
-            value -= 1280
-        elif pulse < 0:
-            value += 1280
-        if s[_RANDOM] < 0:
+    random = uint(s[_SEED])
+    end = _EXCITATION + s[_LENGTH]
+    index = _EXCITATION
+    while index < end:
+        random = uint(random * 196314165 + 907633515)  # wrap
+        pulse = s[index + _PULSES - _EXCITATION]
+        value = offset
+        if pulse:
+            value += (pulse << 14) - 1280
+            if pulse < 0:
+                value += 2560
+        if random >> 31:
             value = 0 - value
-        s[_EXCITATION + index] = value
-        s[_RANDOM] += pulse  # wrap
+        s[index] = value
+        random = uint(random + uint(pulse))  # wrap
         index += 1
