@@ -23,6 +23,7 @@ _LONGEST = 4096  # bytes of an input
 _SLOW_S = 20  # for one input: then it hangs
 _MEMORY_MB = 1500
 _FOUND = "found-"
+_SHOWN = 25  # lines of what is said about a fault
 
 
 def main() -> int:
@@ -76,7 +77,7 @@ def _guided(name, seconds):
     count = max((int(a or b) for a, b in runs), default=0)
     print(f"{name:22}{count:10}{int(done.returncode != 0):7}", flush=True)
     if done.returncode:
-        print((done.stdout + done.stderr)[-2000:])
+        print("\n".join((done.stdout + done.stderr).splitlines()[-_SHOWN:]))
     return int(done.returncode != 0)
 
 

@@ -15,10 +15,12 @@ from tools.fuzz import rfc6455
 
 _SCRATCH = tempfile.TemporaryDirectory(prefix="parley-fuzz-")
 _HOST = interpreter.ROOT / "host_sim"
-plain.build(interpreter.SOURCE / "lib" / "opus", pathlib.Path(_SCRATCH.name))
-for _path in pathlib.Path(_SCRATCH.name, "opus").iterdir():
-    _text = _path.read_text()
-    _path.write_text(_text.replace("from array import", "from tools.fuzz.wrapping import"))
+_OPUS = pathlib.Path(_SCRATCH.name, "opus")
+_OPUS.mkdir()
+for _path in (interpreter.SOURCE / "lib" / "opus").glob("*.py"):
+    _text = plain.convert(_path.read_text())
+    _text = _text.replace("from array import", "from tools.fuzz.wrapping import")
+    (_OPUS / _path.name).write_text(_text)
 sys.path[:0] = [
     _SCRATCH.name,
     str(interpreter.SOURCE),
