@@ -32,6 +32,11 @@ $(VENV)/dev.stamp: $(VENV)/flash.stamp requirements/dev.txt
 	@$(PY) -m pip install -q --disable-pip-version-check -r requirements/dev.txt
 	@touch $@
 
+$(VENV)/fuzz.stamp: $(VENV)/dev.stamp requirements/fuzz.txt
+	@$(PY) -m pip install -q --disable-pip-version-check --only-binary :all: -r requirements/fuzz.txt \
+	  || { echo "make fuzz needs Linux on x86-64, with Python 3.11 to 3.13"; exit 1; }
+	@touch $@
+
 $(SPEECH)/.complete: $(VENV)/sim.stamp tools/recordings.py
 	@$(PY) tools/recordings.py $(SPHINX) $(SPEECH)
 
@@ -60,6 +65,9 @@ conformance: $(VENV)/dev.stamp ## run the table of RFC 6455 cases on both interp
 
 soak: $(VENV)/dev.stamp ## hold a thousand conversations with faults; SEED=n RUNTIME=name: one part again
 	@$(PY) -m tools.soak $(if $(SEED),--seed $(SEED)) $(if $(RUNTIME),--runtime $(RUNTIME))
+
+fuzz: $(VENV)/fuzz.stamp ## feed every door to the outside, guided by coverage: TARGETS=names SECONDS=180
+	@$(PY) -m tools.fuzz $(if $(SECONDS),--seconds $(SECONDS)) $(TARGETS)
 
 opus-test: $(VENV)/dev.stamp $(SPEECH)/.complete ## prove the Opus codec on the whole set, beside libopus
 	@OPUS_WHOLE=1 $(PY) -m pytest -n 2 tests/test_opus_packet.py tests/test_opus_decoder.py tests/test_opus_encoder.py tests/test_opus_machines.py
@@ -91,4 +99,4 @@ erase: $(VENV)/flash.stamp ## erase the whole flash of the board
 clean: ## remove what was built, and the virtual environment
 	rm -rf build $(VENV)
 
-.PHONY: help sim test check bench latency board conformance soak opus-test vad flash deploy repl logs info set erase clean
+.PHONY: help sim test check bench latency board conformance soak fuzz opus-test vad flash deploy repl logs info set erase clean

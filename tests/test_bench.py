@@ -49,7 +49,8 @@ def test_the_parts_that_are_named_are_measured(parts):
     for stage in ("microphone", "VAD", "uplink", "downlink", "player"):
         assert f"CPU, {stage}" in names
     assert {"wsclient", "vad", "parley.session", "parley.app"} <= {name for name, _ in modules}
-    assert sum(row.target == 400 for row in found) == 4
+    assert sum((row.target, row.unit) == (400, "bytes") for row in found) == 4
+    assert ("start to ready, from .mpy", "ms") in told
 
 
 @pytest.mark.parametrize(

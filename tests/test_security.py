@@ -114,4 +114,4 @@ def test_every_test_that_the_document_names_exists():
     assert len(named) > 50
     for file, name in named:
         source = (ROOT / "tests" / f"{file}.py").read_text()
-        assert not name or f"def {name}(" in source, (file, name)
+        assert name and f"def {name}(" in source, (file, name)

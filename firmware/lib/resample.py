@@ -33,6 +33,9 @@ _PHASES = const(4)  # L
 _TAPS = const(5)  # products for an output, a multiple of four
 _FRESH = const(6)  # samples of this block
 _BITS = const(7)  # a coefficient of 1 is 2 to the power of that
+_SUMS = const(8)  # of the outputs that are made at once
+_AT_ONCE = const(4)
+_ZERO = const(1 << 20)  # added to them: 64-bit ports load words without sign
 
 
 class Resampler:
@@ -69,6 +72,7 @@ class Resampler:
             self._table = _design(phases, taps, cutoff, 1 << bits)
         self._window = bytearray((taps - 1 + max_block) * 2)
         self._state = array("i", [0, 0, step // phases, step % phases, phases, taps, 0, bits])
+        self._state.extend(array("i", [0] * _AT_ONCE))
         self.reset()
 
     def room(self, samples):
@@ -87,7 +91,7 @@ class Resampler:
             raise ValueError("resample: target")
         _take(self._window, self._taps - 1, source, samples)
         self._state[_FRESH] = samples
-        return _filter(self._state, self._table, self._window, target)
+        return _filter(self._window, 0, 0, self._state, self._table, target)
 
     def reset(self):
         """A new stream begins: silence has come before it."""
@@ -150,16 +154,17 @@ def _take(window, start: int, source, samples: int):
 
 
 @micropython.viper
-def _filter(state, table, window, target) -> int:
+def _filter(
+    samples: ptr16, factor: int, index: int, words: ptr32, coefficients: ptr16, out: ptr16
+) -> int:
     """Make the outputs that the window's samples allow, move on, and return how many.
 
     Coefficients add up to one and samples are offset by 2^15: starting at minus 2^15 takes that
-    out again, and no sign has to be made for each sample.
+    out again, and no sign has to be made for each sample. Where there are samples enough, four
+    outputs of the same phase are made with one reading of its coefficients, phase by phase.
+    `factor` and `index` come in as parameters because viper keeps its first three locals in
+    registers.
     """
-    words = ptr32(state)
-    coefficients = ptr16(table)
-    samples = ptr16(window)
-    out = ptr16(target)
     position = words[_POSITION]
     phase = words[_PHASE]
     whole = words[_WHOLE]
@@ -169,8 +174,12 @@ def _filter(state, table, window, target) -> int:
     fresh = words[_FRESH]
     bits = words[_BITS]
     half = 1 << (bits - 1)
+    step = whole * phases + rest  # samples between outputs of the same phase
     written = 0
+    turn = 0  # phases that four outputs at once are still to be made of
     while position < fresh:
+        if turn == 0 and position + _AT_ONCE * step < fresh:
+            turn = phases
         row = phase * taps
         direction = 1
         if phase * 2 >= phases:
@@ -179,28 +188,64 @@ def _filter(state, table, window, target) -> int:
         total = half - (half << 16)
         index = position
         last = position + taps
-        while index < last:
-            total += ((coefficients[row] ^ 0x8000) - 0x8000) * samples[index]
-            row += direction
-            total += ((coefficients[row] ^ 0x8000) - 0x8000) * samples[index + 1]
-            row += direction
-            total += ((coefficients[row] ^ 0x8000) - 0x8000) * samples[index + 2]
-            row += direction
-            total += ((coefficients[row] ^ 0x8000) - 0x8000) * samples[index + 3]
-            row += direction
-            index += 4
-        total >>= bits
-        if total > 32767:
-            total = 32767
-        elif total < -32768:
-            total = -32768
-        out[written] = total
+        count = 1
+        if turn:
+            count = _AT_ONCE
+            second = total
+            third = total
+            fourth = total
+            after = 2 * step
+            far = 3 * step
+            while index < last:
+                factor = (coefficients[row] ^ 0x8000) - 0x8000
+                total += factor * samples[index]
+                second += factor * samples[index + step]
+                third += factor * samples[index + after]
+                fourth += factor * samples[index + far]
+                row += direction
+                index += 1
+                factor = (coefficients[row] ^ 0x8000) - 0x8000
+                total += factor * samples[index]
+                second += factor * samples[index + step]
+                third += factor * samples[index + after]
+                fourth += factor * samples[index + far]
+                row += direction
+                index += 1
+            words[_SUMS + 1] = (second >> bits) + _ZERO
+            words[_SUMS + 2] = (third >> bits) + _ZERO
+            words[_SUMS + 3] = (fourth >> bits) + _ZERO
+        else:
+            while index < last:
+                total += ((coefficients[row] ^ 0x8000) - 0x8000) * samples[index]
+                row += direction
+                total += ((coefficients[row] ^ 0x8000) - 0x8000) * samples[index + 1]
+                row += direction
+                total += ((coefficients[row] ^ 0x8000) - 0x8000) * samples[index + 2]
+                row += direction
+                total += ((coefficients[row] ^ 0x8000) - 0x8000) * samples[index + 3]
+                row += direction
+                index += 4
+        words[_SUMS] = (total >> bits) + _ZERO
+        index = 0
+        while index < count:
+            total = words[_SUMS + index] - _ZERO
+            if total > 32767:
+                total = 32767
+            elif total < -32768:
+                total = -32768
+            out[written + index * phases] = total
+            index += 1
         written += 1
         position += whole
         phase += rest
         if phase >= phases:
             phase -= phases
             position += 1
+        if turn:
+            turn -= 1
+            if turn == 0:
+                written += (_AT_ONCE - 1) * phases
+                position += (_AT_ONCE - 1) * step
     index = 0
     while index < taps - 1:
         samples[index] = samples[fresh + index]

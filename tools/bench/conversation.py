@@ -62,16 +62,20 @@ class Conversation:
         return times
 
     def key_to_silence(self) -> list[float]:
-        """Milliseconds from each release of KEY, which completes the click, to the last sample
-        of the reply that it cut.
-        """
+        """Milliseconds from each KEY click to the last sample of the reply that it cut."""
+        return self._silences([e["t_ms"] for e in self.all("button", name="key", gesture="click")])
+
+    def release_to_silence(self) -> list[float]:
+        """As `key_to_silence`, from the level that completes the click: KEY is let go."""
+        return self._silences(self._releases("key"))
+
+    def _silences(self, starts):
         times = []
         replies = [e for e in self.all("state") if e["to"] in ("THINKING", "SPEAKING")]
-        for release in self._releases("key"):
-            until = _first(replies, release)
-            start = release * RATE // 1000
-            heard = self.speaker[start : until["t_ms"] * RATE // 1000 if until else None]
-            loud = np.flatnonzero(heard)
+        for start in starts:
+            until = _first(replies, start)
+            end = until["t_ms"] * RATE // 1000 if until else None
+            loud = np.flatnonzero(self.speaker[start * RATE // 1000 : end])
             times.append(float(loud[-1] + 1) * 1000 / RATE if len(loud) else 0)
         return times
 

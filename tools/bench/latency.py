@@ -21,7 +21,11 @@ _AT_ONCE = 4  # devices: each waits nearly all of its time
 DELAYS = (
     ("Last voiced sample → last byte up", "1000 ms of it are settings", "word_to_uplink_end"),
     ("First byte down → first sample heard", "the cloud sends at once", "downlink_to_sound"),
-    ("KEY released → silence", "the click's debounce and the speaker's ring", "key_to_silence"),
+    (
+        "KEY released → silence",
+        "the click's debounce and the speaker's ring",
+        "release_to_silence",
+    ),
     (
         "BOOT released → session accepted",
         "debounce, TCP, upgrade, acceptance",

@@ -96,11 +96,6 @@ class Person(person.Person):
         elif name == "closed":
             self._connected = False
             self._due_list = []
-            if pairs[1] == "no_network" or (
-                pairs[1] == "connect_failed" and _REFUSED in self._told
-            ):
-                self._write("unreached", ())
-                self._number -= 1
         elif name == "state":
             self._rests = pairs[3] == "IDLE"
             if pairs[3] == "SPEAKING":

@@ -1,8 +1,9 @@
 """The words of each dialect, for the cloud of a soak and for whoever reads its trace.
 
 The cloud sends the lists of messages; turns are numbered, and the number is in what a turn says it
-has heard. `begins(message)` reads it, `ends(message)` tells the end of a turn, and `cuts(message,
-turn)` whether the device wants that turn to end now.
+has heard. `begins(message)` reads it, `revives(message)` tells that the last turn is heard though
+it was cut, `ends(message)` the end of a turn, and `cuts(message, turn)` whether the device wants
+that turn to end now.
 """
 
 import re
@@ -57,6 +58,9 @@ class AiSession:
     def begins(self, message):
         named = message.get("type") == "turn_new" and "turn_id" in message
         return int(message["turn_id"][1:]) if named else None
+
+    def revives(self, message):
+        return False
 
     def ends(self, message):
         return message.get("type") == "turn_done"
@@ -126,6 +130,10 @@ class Xiaozhi:
     def begins(self, message):
         number = re.search(r"\d+$", message.get("text") or "")
         return int(number[0]) if message.get("type") == "stt" and number else None
+
+    def revives(self, message):
+        # after an abort it is a new answer: nobody can tell that it was on its way
+        return message.get("type") == "tts" and message.get("state") == "start"
 
     def ends(self, message):
         return message.get("type") == "tts" and message.get("state") == "stop"

@@ -187,6 +187,8 @@ def _lives(talk, dialect):
         live = lives[-1] if lives and lives[-1].ended_by == "nothing" else None
         message = _message(event) if kind in ("rx", "tx") else {}
         begins = dialect.begins(message) if kind == "rx" and not over else None
+        if kind == "rx" and not over and lives and not live and dialect.revives(message):
+            begins = lives[-1].number
         if begins is not None:
             if live:
                 live.end, live.ended_by = now, "another turn"

@@ -22,7 +22,7 @@ class Resampler:
         self._step = step
         self._khz = 0
         self._waits = self._phases = self._inputs = self._passes = 0
-        self._filters = ()
+        self._filters: list = []
 
     def _set_up(self, khz):
         self._khz = khz

@@ -1,20 +1,17 @@
 """Runs in the device's interpreter: what each module of the firmware costs to import.
 
-argv[1]: JSON with `measure_heap`. Prints JSON: `modules`, pairs of name and bytes of heap that
-stay after a collection, without what it imports itself; `ms`: how long the import of everything
-takes, which means something only without `measure_heap`.
+Prints JSON: pairs of name and bytes of heap that stay after a collection, without what it imports
+itself.
 """
 
 import builtins
 import gc
 import json
 import sys
-import time
 
 import machine  # noqa: F401  the simulated chip is not the firmware's
 import neopixel  # noqa: F401
 
-config = json.loads(sys.argv[1])
 modules = []
 nested = [0]  # bytes of what the modules have imported that are being imported
 importing = builtins.__import__
@@ -41,11 +38,8 @@ def measured_import(name, *rest):
     return result
 
 
-if config["measure_heap"]:
-    builtins.__import__ = measured_import
-start = time.ticks_us()
+builtins.__import__ = measured_import
 import parley.app  # noqa: E402
 import parley.settings  # noqa: E402, F401
 
-taken = time.ticks_diff(time.ticks_us(), start)
-print(json.dumps({"modules": modules, "ms": taken / 1000}))
+print(json.dumps(modules))
