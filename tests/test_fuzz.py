@@ -10,7 +10,6 @@ import struct
 import subprocess
 import sys
 
-import opus_reference as opus
 import pytest
 import wsworker
 from hypothesis import HealthCheck, example, given, settings
@@ -24,6 +23,7 @@ from test_device_xiaozhi import answer, hello
 from test_pairing import FULL, SOURCE, serve
 from test_pairing import answer as http_answer
 
+from tools import libopus as opus
 from tools.fuzz.rfc6455 import model
 
 few = settings(
@@ -186,7 +186,7 @@ def device(request):
 def speech():
     """Packets of each mode."""
     kinds = ((opus.SILK, opus.WB, 60), (opus.HYBRID, opus.FB, 20), (opus.CELT, opus.FB, 10))
-    return [opus_packets(*kind, 32000, seconds=0.2)[2] for kind in kinds]
+    return [opus_packets(*kind, 32000)[2] for kind in kinds]
 
 
 @few
