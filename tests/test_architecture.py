@@ -28,6 +28,7 @@ PARLEY = {
     "session": 4,
     "tools": 4,
     "pairing": 2,
+    "kept": 3,
     "clock": 3,
     "admission": 4,
     "device": 4,

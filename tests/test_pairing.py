@@ -24,6 +24,7 @@ if "ticks_ms" not in dir(time):
     sys.modules["socket"] = chip_socket
 import trust
 from parley import log, pairing
+from parley.kept import Kept
 log.set_level("debug")
 logged = []
 log.debug = log.warn = log.error = lambda *parts: logged.append(" ".join(map(str, parts)))
@@ -57,7 +58,7 @@ def parse(text):
 
 def kept(path, *answers):
     del logged[:]
-    store = pairing.Kept(path)
+    store = Kept(path)
     for answer in answers:
         store.keep(pairing.parse(json.loads(answer)))
     answer = store.answer

@@ -1,8 +1,8 @@
 """Admission: keeps the server's address current by asking the pairing server while nobody talks.
 
-Without `ota_url` there is nothing to do. Asking blocks for up to some seconds, so it happens at
-the start and while the device rests; a wake finds the last good answer, which is kept over
-restarts. Only a device that has none asks at the wake.
+Asking blocks for up to some seconds, so it happens at the start and while the device rests; a wake
+finds the last good answer, which is kept over restarts. Only a device that has none asks at the
+wake.
 """
 
 import asyncio
@@ -30,13 +30,13 @@ class Admission:
         self._trust = trust
         self._show = show
         self._activated = False
-        if settings.ota_url and kept.answer:
+        if kept.answer:
             self._apply(kept.answer)
             self._activated = True
 
     def check(self):
         """Before a connection: return None, or `(code, detail)` when there is no address."""
-        if not self._settings.ota_url or self._activated:
+        if self._activated:
             return None
         problem = self._ask()
         return None if self._activated else problem
@@ -44,23 +44,22 @@ class Admission:
     async def run(self, resting):
         """Ask at the start, and until a server has let us in; `resting()`: nobody talks now."""
         wait = 0
-        while self._settings.ota_url:
+        while True:
             until = time.ticks_add(time.ticks_ms(), wait * 1000)
             while time.ticks_diff(until, time.ticks_ms()) > 0 or not resting():
                 await asyncio.sleep_ms(200)
             problem = self._ask()
             if problem is None:
-                break
+                return
             waiting_for_person = problem[0] == errors.ACTIVATION
             wait = _AGAIN_S if waiting_for_person else min(max(_AGAIN_S, wait * 2), _LONGEST_S)
-        await asyncio.sleep_ms(0)
 
     def _ask(self):
         """Ask once; return None when we are let in, else `(code, detail)`."""
         url = self._settings.ota_url
         try:
             answer = pairing.ask(url, self._identity, self._trust(url))
-        except (pairing.PairingFailed, OSError, ValueError) as error:
+        except (OSError, ValueError) as error:
             log.warn("pairing server:", error)
             return errors.PAIRING, str(error)
         pairing.set_clock(answer.timestamp_ms, machine.RTC())

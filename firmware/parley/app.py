@@ -137,16 +137,19 @@ class App:
 
     def _ask_for_admission(self, name):
         """A server of this family may be named by a pairing server; the UUID is ours for ever."""
-        from parley import VERSION, pairing
-        from parley.admission import Admission
+        from parley.kept import Kept
 
         settings = self._settings
-        kept = pairing.Kept(self._beside("pairing.json"))
+        kept = Kept(self._beside("pairing.json"))
         settings.client_id = settings.client_id or kept.uuid
-        identity = pairing.Identity(
-            settings.device_id, settings.client_id, "parley", name, "esp32s3", VERSION
-        )
-        self._admission = Admission(settings, identity, kept, self._online.trust, self._note)
+        if settings.ota_url:
+            from parley import VERSION, pairing
+            from parley.admission import Admission
+
+            identity = pairing.Identity(
+                settings.device_id, settings.client_id, "parley", name, "esp32s3", VERSION
+            )
+            self._admission = Admission(settings, identity, kept, self._online.trust, self._note)
 
     def _offer_tools(self, name):
         """The device as MCP server; boards and users add to `self.tools`."""

@@ -1,13 +1,11 @@
 """Pairing: asks a server where the WebSocket is and how to be let in (xiaozhi, 'Pairing').
 
 `ask(url, identity)` blocks for some seconds, so only call it while no conversation runs; it gives
-an `Answer` or raises `PairingFailed` with one line. `Kept(path)` holds what must survive: the
-UUID, made once, and the last good address, so that a start without the pairing server works.
-`set_clock` sets the clock by the answer: TLS cannot be checked without one.
+an `Answer` or raises `PairingFailed` with one line. `set_clock` sets the clock by the answer: TLS
+cannot be checked without one.
 """
 
 import json
-import os
 import time
 
 import handshake
@@ -26,7 +24,7 @@ _LATEST = 4102444800  # 2100-01-01
 _1970_TO_2000 = const(946684800)  # seconds between the epochs that ports have
 
 
-class PairingFailed(Exception):
+class PairingFailed(ValueError):
     """There is no answer that can be used; the text says why, to follow 'pairing server: '."""
 
 
@@ -155,57 +153,6 @@ def set_clock(timestamp_ms, rtc):
     return True
 
 
-class Kept:
-    """What is kept in the file at `path`; without one, or with one that is no use, a new begin."""
-
-    def __init__(self, path):
-        self._path = path
-        #: UUID v4 of this device
-        self.uuid = None
-        #: the last answer with an address: url, token and version; or None
-        self.answer = None
-        self._load()
-        if self.uuid is None:
-            self.uuid = _uuid4(os.urandom(16))
-            self._save()
-
-    def keep(self, answer):
-        """Keep the address of `answer` for later starts, if it has one."""
-        if answer.url is not None:
-            self.answer = answer
-            self._save()
-
-    def _load(self):
-        try:
-            with open(self._path, "rb") as file:
-                value = json.loads(file.read().decode())
-            uuid = value["uuid"]
-            if not isinstance(uuid, str) or len(uuid) != 36:
-                raise ValueError
-            self.uuid = uuid
-            if value.get("url"):
-                self.answer = parse({"websocket": value})
-        except OSError:
-            pass  # none yet
-        except (ValueError, KeyError, TypeError, AttributeError, RuntimeError, PairingFailed):
-            log.warn("pairing: the file", self._path, "is not usable")
-
-    def _save(self):
-        """Write a new file and rename it: the old one or the new one is there, never a mixture."""
-        value = {"uuid": self.uuid}
-        if self.answer:
-            value["url"] = self.answer.url
-            value["token"] = self.answer.token
-            value["version"] = self.answer.version
-        temporary = self._path + ".new"
-        try:
-            with open(temporary, "w") as file:
-                file.write(json.dumps(value))
-            os.rename(temporary, self._path)
-        except OSError as error:
-            log.error("pairing:", self._path, "can't be written:", error)
-
-
 def _part(value, name):
     part = value.get(name)
     if part is None:
@@ -236,12 +183,3 @@ def _number(part, name, low, high):
         log.warn("pairing:", name, "is not a number from", low, "to", high, ": ignored")
         return None
     return int(value)
-
-
-def _uuid4(random):
-    """Return 16 random bytes as a UUID of version 4 (RFC 9562, section 5.4)."""
-    octets = bytearray(random)
-    octets[6] = octets[6] & 0x0F | 0x40
-    octets[8] = octets[8] & 0x3F | 0x80
-    digits = octets.hex()
-    return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))

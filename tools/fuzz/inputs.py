@@ -44,6 +44,7 @@ import wsreceiver  # noqa: E402
 from parley import pairing  # noqa: E402
 from parley import settings as settings_module  # noqa: E402
 from parley import tools as tools_module  # noqa: E402
+from parley.kept import Kept  # noqa: E402
 from parley.packets import PacketSink  # noqa: E402
 from parley.portal import dns, form, http  # noqa: E402
 from parley.protocol import ai_session, xiaozhi  # noqa: E402
@@ -228,9 +229,9 @@ def pairing_file(data):
     """What the pairing has kept."""
     path = pathlib.Path(_SCRATCH.name, "pairing.json")
     path.write_bytes(data)
-    kept = pairing.Kept(str(path))
+    kept = Kept(str(path))
     assert len(kept.uuid) == 36
-    assert pairing.Kept(str(path)).uuid == kept.uuid
+    assert Kept(str(path)).uuid == kept.uuid
 
 
 def name_question(data):
