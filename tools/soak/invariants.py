@@ -73,7 +73,7 @@ def violations(result) -> list[str]:
             found += [f"{where}: {text}" for text in _words(talk, result)]
         lives += _lives(talk, result.dialect)
     found += _rests(result.trace, result.runtime)
-    found += _stale(lives, result)
+    found += _stale(lives, talks, result)
     found += _replies(lives, result)
     return found
 
@@ -210,16 +210,18 @@ def _lives(talk, dialect):
     return lives
 
 
-def _stale(lives, result):
+def _stale(lives, talks, result):
     """Each mark that the speaker played belongs to a turn that lived at that time."""
     found = []
     by_mark = {}
     for life in lives:
         by_mark.setdefault(sounds.frequency(life.number), []).append(life)
     for start, end, hertz in result.marks():
+        begun = [talk.number for talk in talks if talk.events[0]["t_ms"] <= start]
+        where = f"conversation {begun[-1] if begun else None}"
         if not hertz:
             if end - start > 100:
-                found.append(f"noise from {start:.0f} to {end:.0f} ms")
+                found.append(f"{where}: noise from {start:.0f} to {end:.0f} ms")
             continue
         fits = [
             life
@@ -227,7 +229,7 @@ def _stale(lives, result):
             if life.start <= end and end <= life.end + SILENCE_MS
         ]
         if not fits:
-            found.append(f"stale sound: {hertz:.0f} Hz from {start:.0f} to {end:.0f} ms")
+            found.append(f"{where}: stale sound, {hertz:.0f} Hz from {start:.0f} to {end:.0f} ms")
     return found
 
 
