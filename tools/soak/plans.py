@@ -166,7 +166,9 @@ class Conversation:
 def dialect(seed: int):
     """Return the dialect of a seed; in two seeds, one for each runtime, it is the same."""
     number = (seed - 1) // 2
-    return dialects.Xiaozhi(3 - number // 2 % 3) if number % 2 else dialects.AiSession()
+    if number % 2 == 0:
+        return dialects.AiSession()
+    return dialects.Xiaozhi((3, 1, 2)[number // 2 % 3])
 
 
 def draw(seed: int, count: int) -> list[Conversation]:
