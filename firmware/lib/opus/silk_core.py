@@ -3,6 +3,7 @@
 import micropython
 from micropython import const
 
+from opus.mix import copy
 from opus.silk_lpc import inverse, product
 
 _SUBFRAMES = const(1)
@@ -27,10 +28,10 @@ _ACTIVE = const(164)
 _HIGH = const(201)
 _LOW = const(217)
 _EXCITATION = const(336)
-_SAMPLES = const(976)
-_RESIDUAL = const(1616)
-_FILTERED = const(2256)
-_OUT = const(3016)
+_SAMPLES = const(656)
+_RESIDUAL = const(1296)
+_FILTERED = const(1936)
+_OUT = const(2696)
 
 _QUARTER = const(4096)  # Q14
 
@@ -293,64 +294,44 @@ def predict_short(s: ptr32, y: int, count: int, gain: int, at: int):
         p += 1
 
 
-@micropython.viper
-def synthesise(s: ptr32):
+def synthesise(s):
     """Make the samples of a frame behind the history, subframe by subframe."""
-    order = s[_ORDER]
     length = s[_SUBLENGTH]
-    index = 0
-    while index < 16:
-        s[_FILTERED + index] = s[_STATE + index]
-        index += 1
+    copy(s, _STATE, s, _FILTERED, 16)
     at = s[_HISTORY]
-    k = 0
-    while k < s[_SUBFRAMES]:
-        index = 0
-        while index < order:
-            s[_ACTIVE + index] = s[_LPC0 + (k >> 1) * 16 + index]
-            index += 1
+    for k in range(s[_SUBFRAMES]):
+        if not k & 1:
+            copy(s, _LPC0 + k * 8, s, _ACTIVE, 16)
         gain = s[_GAIN + k]
         change = 65536
         if gain != s[_LAST_GAIN]:
-            change = int(ratio(s, s[_LAST_GAIN], gain))
+            change = ratio(s, s[_LAST_GAIN], gain)
             scale(s, _FILTERED, _FILTERED + 16, change)
             s[_LAST_GAIN] = gain
         taps = _LTP + k * 5
-        voiced = 1 if s[_TYPE] == 2 else 0
-        if s[_LOST] and s[_LAST_TYPE] == 2 and voiced == 0 and k < 2:
+        voiced = s[_TYPE] == 2
+        if s[_LOST] and s[_LAST_TYPE] == 2 and not voiced and k < 2:
             # no abrupt end of a concealed vowel
-            index = 0
-            while index < 5:
-                s[taps + index] = 0
-                index += 1
-            s[taps + 2] = _QUARTER
+            for index in range(5):
+                s[taps + index] = _QUARTER if index == 2 else 0
             s[_PITCH + k] = s[_LAST_LAG]
-            voiced = 1
+            voiced = True
         source = _EXCITATION + k * length
         if voiced:
             lag = s[_PITCH + k]
             if k == 0 or (k == 2 and s[_INTERPOLATION] < 4):
-                backward = int(inverse(gain, 47))
+                backward = inverse(gain, 47)
                 if k == 0:
-                    weight = s[_LTP_SCALE_Q14]
-                    backward = (backward >> 16) * weight + ((backward & 0xFFFF) * weight >> 16)
-                    backward <<= 2
+                    backward = (backward * s[_LTP_SCALE_Q14] >> 16) << 2
                 rewhiten(s, 0, at - lag - 2, at, backward)
             elif change != 65536:
                 scale(s, _RESIDUAL + at - lag - 2, _RESIDUAL + at, change)
             predict_long(s, 0, at, length, lag, taps, source)
         else:
-            index = 0
-            while index < length:
-                s[_FILTERED + 16 + index] = s[source + index]
-                index += 1
+            copy(s, source, s, _FILTERED + 16, length)
         predict_short(s, 0, length, gain >> 6, at)
         at += length
-        k += 1
-    index = 0
-    while index < 16:
-        s[_STATE + index] = s[_FILTERED + index]
-        index += 1
+    copy(s, _FILTERED, s, _STATE, 16)
 
 
 @micropython.viper

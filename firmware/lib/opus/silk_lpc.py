@@ -6,6 +6,8 @@ All results are exact, as the RFC demands; products of 64 bits are made of halve
 import micropython
 from micropython import const
 
+from opus.mix import copy
+
 _KHZ = const(0)
 _SUBFRAMES = const(1)
 _ORDER = const(4)
@@ -129,8 +131,11 @@ def gains(s: ptr32, conditional: int):
 
 
 @micropython.viper
-def frequencies(s: ptr32, tables: ptr8):
-    """Make the line spectral frequencies in Q15 (sections 4.2.7.5.3 and 4.2.7.5.4)."""
+def frequencies(s: ptr32, tables: ptr8) -> int:
+    """Make the line spectral frequencies in Q15 (sections 4.2.7.5.3 and 4.2.7.5.4).
+
+    Returns 1 if `settle` is needed.
+    """
     order = s[_ORDER]
     predict = _NB_PREDICT
     select = _NB_SELECT
@@ -170,12 +175,12 @@ def frequencies(s: ptr32, tables: ptr8):
             value = 32767
         s[_NLSF + index] = value
         index -= 1
-    stabilise(s, tables, spacing)
+    return int(stabilise(s, tables, spacing))
 
 
 @micropython.viper
-def stabilise(s: ptr32, tables: ptr8, spacing: int):
-    """Move frequencies apart to their least distance (section 4.2.7.5.4)."""
+def stabilise(s: ptr32, tables: ptr8, spacing: int) -> int:
+    """Move frequencies apart to their least distance (4.2.7.5.4); return 1 if that has no end."""
     order = s[_ORDER]
     index = 0
     while index <= order:
@@ -198,7 +203,7 @@ def stabilise(s: ptr32, tables: ptr8, spacing: int):
             before = here
             index += 1
         if at < 0:
-            return
+            return 0
         if at == 0:
             s[_NLSF] = s[_STEP]
         elif at == order:
@@ -225,32 +230,21 @@ def stabilise(s: ptr32, tables: ptr8, spacing: int):
             s[_NLSF + at - 1] = centre - half
             s[_NLSF + at] = centre - half + s[_STEP + at]
         rounds += 1
+    return 1
 
-    index = 1
-    while index < order:
-        value = s[_NLSF + index]
-        place = index
-        while place > 0 and s[_NLSF + place - 1] > value:
-            s[_NLSF + place] = s[_NLSF + place - 1]
-            place -= 1
-        s[_NLSF + place] = value
-        index += 1
+
+def settle(s):
+    """Sort frequencies that do not come to rest, and force the least distance."""
+    order = s[_ORDER]
+    values = sorted(s[index] for index in range(_NLSF, _NLSF + order))
     least = s[_STEP]
-    index = 0
-    while index < order:
-        if s[_NLSF + index] < least:
-            s[_NLSF + index] = least
-        least = s[_NLSF + index] + s[_STEP + index + 1]
-        if least > 32767:
-            least = 32767
-        index += 1
+    for index in range(order):
+        values[index] = max(values[index], least)
+        least = min(values[index] + s[_STEP + index + 1], 32767)
     most = 32768 - s[_STEP + order]
-    index = order - 1
-    while index >= 0:
-        if s[_NLSF + index] > most:
-            s[_NLSF + index] = most
+    for index in range(order - 1, -1, -1):
+        s[_NLSF + index] = min(values[index], most)
         most = s[_NLSF + index] - s[_STEP + index]
-        index -= 1
 
 
 @micropython.viper
@@ -507,31 +501,31 @@ def pitch(s: ptr32, tables: ptr8):
 
 
 @micropython.viper
-def parameters(s: ptr32, tables: ptr8, conditional: int):
+def interpolate(s: ptr32):
+    """Make the frequencies of the first half of a frame (section 4.2.7.5.5)."""
+    part = s[_INTERPOLATION]
+    index = 0
+    while index < s[_ORDER]:
+        last = s[_LAST_NLSF + index]
+        s[_NLSF0 + index] = last + (part * (s[_NLSF + index] - last) >> 2)
+        index += 1
+
+
+def parameters(s, tables, conditional):
     """Turn the indices of a frame into gains, filters and lags."""
-    order = s[_ORDER]
     gains(s, conditional)
-    frequencies(s, tables)
+    if frequencies(s, tables):
+        settle(s)
     filter_of(s, tables, _NLSF, _LPC1)
     if s[_FRESH]:
         s[_INTERPOLATION] = 4
-    part = s[_INTERPOLATION]
-    index = 0
-    if part < 4:
-        while index < order:
-            last = s[_LAST_NLSF + index]
-            s[_NLSF0 + index] = last + (part * (s[_NLSF + index] - last) >> 2)
-            index += 1
+    if s[_INTERPOLATION] < 4:
+        interpolate(s)
         filter_of(s, tables, _NLSF0, _LPC0)
     else:
-        while index < order:
-            s[_LPC0 + index] = s[_LPC1 + index]
-            index += 1
-    index = 0
-    while index < order:
-        s[_LAST_NLSF + index] = s[_NLSF + index]
-        index += 1
+        copy(s, _LPC1, s, _LPC0, 16)
+    copy(s, _NLSF, s, _LAST_NLSF, 16)
     if s[_LOST]:
-        expand_narrow(s, _LPC0, order, _AFTER_LOSS)
-        expand_narrow(s, _LPC1, order, _AFTER_LOSS)
+        expand_narrow(s, _LPC0, s[_ORDER], _AFTER_LOSS)
+        expand_narrow(s, _LPC1, s[_ORDER], _AFTER_LOSS)
     pitch(s, tables)
