@@ -25,12 +25,12 @@ from array import array
 from micropython import const
 
 from opus.rc import bit_logp, icdf
-from opus.silk_core import copy_out, remember, synthesise
 from opus.silk_loss import conceal, join, learn
-from opus.silk_lpc import parameters
 from opus.silk_noise import noise_add, noise_learn
+from opus.silk_parameters import parameters
 from opus.silk_pulses import excitation, pulses
 from opus.silk_side import indices, stereo_weights
+from opus.silk_synthesis import copy_out, remember, synthesise
 from opus.silk_tables import TABLES
 
 _KHZ = const(0)
