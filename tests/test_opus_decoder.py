@@ -55,18 +55,18 @@ def test_stereo_silk_is_exact_in_the_middle():
 @pytest.mark.parametrize("bandwidth", [NB, WB, SWB, FB])
 def test_celt_is_near_at_48_khz(bandwidth, milliseconds):
     every = [("speech", 64000), ("music", 32000), ("clicks", 96000)]
-    for kind, bitrate in every if WHOLE else [every[int(milliseconds + bandwidth) % 3]]:
+    for kind, bitrate in every if WHOLE else [every[int(milliseconds * 2 + bandwidth) % 3]]:
         stream = packets(CELT, bandwidth, milliseconds, bitrate, kind, seconds(0.2, 12))
         ratios = quality(*play(stream, 48000), 960)
-        assert ratios.min() >= 50
-        assert np.median(ratios) >= 60 or kind == "clicks"
+        assert ratios.min(initial=99) >= 50
+        assert kind == "clicks" or np.median(ratios) >= 60
 
 
 @pytest.mark.parametrize("bitrate", [6000, 12000, 24000, 128000, 510000])
 def test_celt_is_near_at_any_bitrate(bitrate):
     for kind in KINDS if WHOLE else (KINDS[bitrate // 1000 % 6], "noise"):
         wanted, got = play(packets(CELT, FB, 20, bitrate, kind, seconds(0.16, 30)), 48000)
-        ratios = quality(wanted, got, 960, peak=3000)
+        ratios = quality(wanted, got, 960, level=1000)
         assert not len(ratios) or ratios.min() >= 50
 
 

@@ -15,8 +15,8 @@ The state is one array of int32 words that all modules named `silk_*` share:
 116-131 frequencies (Q15), 132-147 those before, 148-163 filter's state (Q14),
 164-179 active filter or interpolated frequencies, 180-200 concealment, 201-287 scratch,
 288-335 comfort noise and filter of concealment,
-336 excitation (Q14), 656 pulses, 976 history and frame, 1616 residual (Q15), 2256 filter's work,
-2592 comfort noise, 2912 sums of pulses, 2952 last 64 samples and frame for the
+336 excitation (Q14), 656 history and frame, 1296 residual (Q15), from 1616 on pulses before that,
+1936 filter's work, 2272 comfort noise, 2592 sums of pulses, 2632 last 64 samples and frame for the
 output.
 """
 
@@ -25,12 +25,12 @@ from array import array
 from micropython import const
 
 from opus.rc import bit_logp, icdf
-from opus.silk_core import copy_out, remember, synthesise
 from opus.silk_loss import conceal, join, learn
-from opus.silk_lpc import parameters
 from opus.silk_noise import noise_add, noise_learn
+from opus.silk_parameters import parameters
 from opus.silk_pulses import excitation, pulses
 from opus.silk_side import indices, stereo_weights
+from opus.silk_synthesis import copy_out, remember, synthesise
 from opus.silk_tables import TABLES
 
 _KHZ = const(0)
@@ -48,11 +48,10 @@ _LOST = const(11)
 _CODED = const(20)
 _PITCH = const(54)
 _STATE = const(148)
-_CNG_STATE = const(304)
 _PLC_GAIN = const(182)
-_SAMPLES = const(976)
-_OUT = const(3016)
-_WORDS = const(3336)
+_SAMPLES = const(656)
+_OUT = const(2696)
+_WORDS = const(3016)
 
 _LBRR_2 = const(284)
 _LBRR_3 = const(287)
@@ -199,8 +198,6 @@ class Silk:
         s[_FRESH] = 0
         self._emit()
         noise_learn(s)
-        for index in range(16):
-            s[_CNG_STATE + index] = 0
         join(s)
         s[_LAST_LAG] = s[_PITCH + s[_SUBFRAMES] - 1]
 

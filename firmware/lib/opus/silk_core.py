@@ -1,58 +1,16 @@
-"""SILK synthesis (RFC 6716 section 4.2.7.9): from excitation to samples, exactly as the RFC."""
+"""SILK's filters of long and short term (RFC 6716 section 4.2.7.9), exactly as the RFC."""
 
 import micropython
 from micropython import const
 
-from opus.silk_lpc import inverse, product
-
-_SUBFRAMES = const(1)
-_SUBLENGTH = const(2)
-_LENGTH = const(3)
 _ORDER = const(4)
-_HISTORY = const(5)
-_LAST_LAG = const(7)
-_LAST_TYPE = const(9)
-_LAST_GAIN = const(10)
-_LOST = const(11)
-_TYPE = const(12)
-_INTERPOLATION = const(14)
-_LTP_SCALE_Q14 = const(49)
-_GAIN = const(50)
-_PITCH = const(54)
 _SCRATCH = const(59)
-_LTP = const(64)
-_LPC0 = const(84)
-_STATE = const(148)
 _ACTIVE = const(164)
 _HIGH = const(201)
 _LOW = const(217)
-_EXCITATION = const(336)
-_SAMPLES = const(976)
-_RESIDUAL = const(1616)
-_FILTERED = const(2256)
-_OUT = const(3016)
-
-_QUARTER = const(4096)  # Q14
-
-
-@micropython.viper
-def ratio(s: ptr32, a: int, b: int) -> int:
-    """Return about a / b in Q16, the RFC's way; both are gains, 2^16 to 2^31 - 1."""
-    room = 13
-    while (a >> 30) == 0:
-        a <<= 1
-        room += 1
-    while (b >> 30) == 0:
-        b <<= 1
-        room -= 1
-    top = 0x1FFFFFFF // (b >> 16)
-    result = (a >> 16) * top + ((a & 0xFFFF) * top >> 16)
-    s[_SCRATCH] = a - (int(product(s, b, result)) << 3)  # wrap
-    a = s[_SCRATCH]
-    result += (a >> 16) * top + ((a & 0xFFFF) * top >> 16)
-    if room < 0:
-        return result << (0 - room)
-    return result >> room
+_SAMPLES = const(656)
+_RESIDUAL = const(1296)
+_FILTERED = const(1936)
 
 
 @micropython.viper
@@ -291,90 +249,3 @@ def predict_short(s: ptr32, y: int, count: int, gain: int, at: int):
     while p < end:
         s[p] = s[p + count]
         p += 1
-
-
-@micropython.viper
-def synthesise(s: ptr32):
-    """Make the samples of a frame behind the history, subframe by subframe."""
-    order = s[_ORDER]
-    length = s[_SUBLENGTH]
-    index = 0
-    while index < 16:
-        s[_FILTERED + index] = s[_STATE + index]
-        index += 1
-    at = s[_HISTORY]
-    k = 0
-    while k < s[_SUBFRAMES]:
-        index = 0
-        while index < order:
-            s[_ACTIVE + index] = s[_LPC0 + (k >> 1) * 16 + index]
-            index += 1
-        gain = s[_GAIN + k]
-        change = 65536
-        if gain != s[_LAST_GAIN]:
-            change = int(ratio(s, s[_LAST_GAIN], gain))
-            scale(s, _FILTERED, _FILTERED + 16, change)
-            s[_LAST_GAIN] = gain
-        taps = _LTP + k * 5
-        voiced = 1 if s[_TYPE] == 2 else 0
-        if s[_LOST] and s[_LAST_TYPE] == 2 and voiced == 0 and k < 2:
-            # no abrupt end of a concealed vowel
-            index = 0
-            while index < 5:
-                s[taps + index] = 0
-                index += 1
-            s[taps + 2] = _QUARTER
-            s[_PITCH + k] = s[_LAST_LAG]
-            voiced = 1
-        source = _EXCITATION + k * length
-        if voiced:
-            lag = s[_PITCH + k]
-            if k == 0 or (k == 2 and s[_INTERPOLATION] < 4):
-                backward = int(inverse(gain, 47))
-                if k == 0:
-                    weight = s[_LTP_SCALE_Q14]
-                    backward = (backward >> 16) * weight + ((backward & 0xFFFF) * weight >> 16)
-                    backward <<= 2
-                rewhiten(s, 0, at - lag - 2, at, backward)
-            elif change != 65536:
-                scale(s, _RESIDUAL + at - lag - 2, _RESIDUAL + at, change)
-            predict_long(s, 0, at, length, lag, taps, source)
-        else:
-            index = 0
-            while index < length:
-                s[_FILTERED + 16 + index] = s[source + index]
-                index += 1
-        predict_short(s, 0, length, gain >> 6, at)
-        at += length
-        k += 1
-    index = 0
-    while index < 16:
-        s[_STATE + index] = s[_FILTERED + index]
-        index += 1
-
-
-@micropython.viper
-def remember(s: ptr32, at: int, length: int):
-    """Move the newest samples, `length` of them, into the history; `at` is only a register."""
-    at = _SAMPLES
-    end = at + s[_HISTORY]
-    while at < end:
-        s[at] = s[at + length]
-        at += 1
-
-
-@micropython.viper
-def copy_out(s: ptr32, at: int, last: int):
-    """Copy the frame behind the history to the output, behind its last `last` samples' end.
-
-    `at` is only a register.
-    """
-    at = _OUT - 64
-    while at < _OUT:
-        s[at] = s[at + last]
-        at += 1
-    from_here = _SAMPLES + s[_HISTORY] - _OUT
-    end = _OUT + s[_LENGTH]
-    while at < end:
-        s[at] = s[at + from_here]
-        at += 1

@@ -39,12 +39,13 @@ _PLC_ENERGY = const(194)
 _PLC_SHIFT = const(195)
 _PLC_LAST = const(196)
 _SHIFT = const(200)
+_CNG_STATE = const(304)
 _PLC_LPC = const(320)
 _EXCITATION = const(336)
-_PULSES = const(656)
-_RESIDUAL = const(1616)
-_FILTERED = const(2256)
-_OUT = const(3016)
+_PULSES = const(1616)
+_RESIDUAL = const(1296)
+_FILTERED = const(1936)
+_OUT = const(2696)
 
 
 @micropython.viper
@@ -252,6 +253,8 @@ def join(s):
     if not s[_PLC_LAST]:
         return
     s[_PLC_LAST] = 0
+    for index in range(_CNG_STATE, _CNG_STATE + 16):
+        s[index] = 0
     now = energy(s, _OUT, length)
     before = s[_PLC_ENERGY]
     shift = s[_SHIFT] - s[_PLC_SHIFT]

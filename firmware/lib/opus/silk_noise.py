@@ -28,11 +28,11 @@ _CNG_SEED = const(199)
 _CNG_NLSF = const(288)
 _CNG_STATE = const(304)
 _EXCITATION = const(336)
-_PULSES = const(656)
-_SAMPLES = const(976)
-_FILTERED = const(2256)
-_CNG_EXCITATION = const(2592)
-_OUT = const(3016)
+_PULSES = const(1616)
+_SAMPLES = const(656)
+_FILTERED = const(1936)
+_CNG_EXCITATION = const(2272)
+_OUT = const(2696)
 
 
 def noise_learn(s):

@@ -61,29 +61,17 @@ CONDITIONAL = const(2)
 
 
 @micropython.viper
-def indices(
-    s: ptr32, rc: ptr32, data: ptr8, tables: ptr8, active: int, conditional: int, channel: int
-):
-    """Decode everything of a frame before its pulses, except the stereo weights."""
-    if active:
-        symbol = int(icdf(rc, data, tables, _TYPE_ACTIVE)) + 2
-    else:
-        symbol = int(icdf(rc, data, tables, _TYPE_INACTIVE))
-    kind = symbol >> 1
-    s[_TYPE] = kind
-    s[_OFFSET] = symbol & 1
-    subframes = s[_SUBFRAMES]
+def row(s: ptr32, rc: ptr32, data: ptr8, tables: ptr8, at: int, count: int, offset: int):
+    """Decode `count` symbols with one table into `s` from `at` on."""
+    end = at + count
+    while at < end:
+        s[at] = int(icdf(rc, data, tables, offset))
+        at += 1
 
-    if conditional == CONDITIONAL:
-        s[_GAIN_INDEX] = int(icdf(rc, data, tables, _DELTA_GAIN))
-    else:
-        symbol = int(icdf(rc, data, tables, _T_GAIN + kind * 8)) << 3
-        s[_GAIN_INDEX] = symbol + int(icdf(rc, data, tables, _UNIFORM8))
-    index = 1
-    while index < subframes:
-        s[_GAIN_INDEX + index] = int(icdf(rc, data, tables, _DELTA_GAIN))
-        index += 1
 
+@micropython.viper
+def spectrum(s: ptr32, rc: ptr32, data: ptr8, tables: ptr8):
+    """Decode the indices of the frequencies (section 4.2.7.5.1 and .2)."""
     order = s[_ORDER]
     stage1 = _NB_STAGE1
     stage2 = _NB_STAGE2
@@ -92,70 +80,70 @@ def indices(
         stage1 = _WB_STAGE1
         stage2 = _WB_STAGE2
         select = _WB_SELECT
-    symbol = int(icdf(rc, data, tables, stage1 + (kind >> 1) * 32))
+    symbol = int(icdf(rc, data, tables, stage1 + (s[_TYPE] >> 1) * 32))
     s[_NLSF_INDEX] = symbol
     select += symbol * (order >> 1)
     index = 0
     while index < order:
         entry = tables[select + (index >> 1)] >> ((index & 1) << 2)
         symbol = int(icdf(rc, data, tables, stage2 + (entry >> 1 & 7) * 9))
-        if symbol == 0:
-            symbol = 0 - int(icdf(rc, data, tables, _EXTENSION))
-        elif symbol == 8:
-            symbol += int(icdf(rc, data, tables, _EXTENSION))
+        if symbol & 7 == 0:
+            more = int(icdf(rc, data, tables, _EXTENSION))
+            symbol += more if symbol else 0 - more
         index += 1
         s[_NLSF_INDEX + index] = symbol - 4
 
-    s[_INTERPOLATION] = 4
-    if subframes == 4:
-        s[_INTERPOLATION] = int(icdf(rc, data, tables, _T_INTERPOLATION))
+
+def indices(s, rc, data, tables, active, conditional, channel):
+    """Decode everything of a frame before its pulses, except the stereo weights."""
+    if active:
+        symbol = icdf(rc, data, tables, _TYPE_ACTIVE) + 2
+    else:
+        symbol = icdf(rc, data, tables, _TYPE_INACTIVE)
+    kind = symbol >> 1
+    s[_TYPE] = kind
+    s[_OFFSET] = symbol & 1
+    subframes = s[_SUBFRAMES]
+
+    if conditional == CONDITIONAL:
+        symbol = icdf(rc, data, tables, _DELTA_GAIN)
+    else:
+        symbol = icdf(rc, data, tables, _T_GAIN + kind * 8) << 3
+        symbol += icdf(rc, data, tables, _UNIFORM8)
+    s[_GAIN_INDEX] = symbol
+    row(s, rc, data, tables, _GAIN_INDEX + 1, subframes - 1, _DELTA_GAIN)
+    spectrum(s, rc, data, tables)
+    long = subframes == 4
+    s[_INTERPOLATION] = icdf(rc, data, tables, _T_INTERPOLATION) if long else 4
 
     coded = _CODED + channel * 2
     if kind == 2:
         khz = s[_KHZ]
         symbol = 0
         if conditional == CONDITIONAL and s[coded] == 2:
-            symbol = int(icdf(rc, data, tables, _LAG_DELTA))
+            symbol = icdf(rc, data, tables, _LAG_DELTA)
         if symbol:
             lag = s[coded + 1] + symbol - 9
         else:
-            lag = int(icdf(rc, data, tables, _T_LAG)) * (khz >> 1)
-            low = _UNIFORM8
-            if khz == 12:
-                low = _UNIFORM6
-            elif khz == 8:
-                low = _UNIFORM4
-            lag += int(icdf(rc, data, tables, low))
-        s[_LAG] = lag
-        s[coded + 1] = lag
+            lag = icdf(rc, data, tables, _T_LAG) * (khz >> 1)
+            low = _UNIFORM8 if khz == 16 else _UNIFORM6 if khz == 12 else _UNIFORM4
+            lag += icdf(rc, data, tables, low)
+        s[_LAG] = s[coded + 1] = lag
         if khz == 8:
-            contour = _CONTOUR_NB if subframes == 4 else _CONTOUR_NB_10
+            contour = _CONTOUR_NB if long else _CONTOUR_NB_10
         else:
-            contour = _CONTOUR_WB if subframes == 4 else _CONTOUR_WB_10
-        s[_CONTOUR] = int(icdf(rc, data, tables, contour))
-        symbol = int(icdf(rc, data, tables, _T_PERIODICITY))
+            contour = _CONTOUR_WB if long else _CONTOUR_WB_10
+        s[_CONTOUR] = icdf(rc, data, tables, contour)
+        symbol = icdf(rc, data, tables, _T_PERIODICITY)
         s[_PERIODICITY] = symbol
-        filters = _LTP_0
-        if symbol == 1:
-            filters = _LTP_1
-        elif symbol == 2:
-            filters = _LTP_2
-        index = 0
-        while index < subframes:
-            s[_LTP_INDEX + index] = int(icdf(rc, data, tables, filters))
-            index += 1
-        s[_SCALE] = 0
-        if conditional == ALONE:
-            s[_SCALE] = int(icdf(rc, data, tables, _LTP_SCALE))
+        filters = _LTP_2 if symbol == 2 else _LTP_1 if symbol else _LTP_0
+        row(s, rc, data, tables, _LTP_INDEX, subframes, filters)
+        s[_SCALE] = icdf(rc, data, tables, _LTP_SCALE) if conditional == ALONE else 0
     s[coded] = kind
-    s[_SEED] = int(icdf(rc, data, tables, _UNIFORM4))
+    s[_SEED] = icdf(rc, data, tables, _UNIFORM4)
 
 
-@micropython.viper
-def stereo_weights(rc: ptr32, data: ptr8, tables: ptr8):
+def stereo_weights(rc, data, tables):
     """Read the prediction weights of a stereo frame (section 4.2.7.1); mono does not use them."""
-    icdf(rc, data, tables, _STEREO_JOINT)
-    icdf(rc, data, tables, _UNIFORM3)
-    icdf(rc, data, tables, _UNIFORM5)
-    icdf(rc, data, tables, _UNIFORM3)
-    icdf(rc, data, tables, _UNIFORM5)
+    for offset in (_STEREO_JOINT, _UNIFORM3, _UNIFORM5, _UNIFORM3, _UNIFORM5):
+        icdf(rc, data, tables, offset)

@@ -1,10 +1,9 @@
-"""Prints the bytes that a decoder (24 kHz) and an encoder hold: usage: FOLDER PACKETS_IN_HEX"""
+"""Prints the bytes that a decoder (24 kHz) and an encoder hold; usage: FILE of packets in hex."""
 
 import gc
 import sys
 
-sys.path.insert(0, sys.argv[1])
-from opus import celt, decoder, encoder, resamp, silk  # noqa: E402, F401  load everything first
+from opus import celt, decoder, encoder, resamp, silk  # noqa: F401  load everything first
 
 
 def used():
@@ -12,7 +11,7 @@ def used():
     return gc.mem_alloc()
 
 
-with open(sys.argv[2]) as file:
+with open(sys.argv[1]) as file:
     packets = [bytes.fromhex(line.strip()) for line in file]
 out = bytearray(960)
 pcm = bytearray(1920)

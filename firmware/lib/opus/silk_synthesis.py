@@ -1,0 +1,120 @@
+"""SILK synthesis (RFC 6716 section 4.2.7.9): from excitation to samples."""
+
+import micropython
+from micropython import const
+
+from opus.mix import copy
+from opus.silk_core import predict_long, predict_short, rewhiten, scale
+from opus.silk_lpc import inverse, product
+
+_SUBFRAMES = const(1)
+_SUBLENGTH = const(2)
+_LENGTH = const(3)
+_HISTORY = const(5)
+_LAST_LAG = const(7)
+_LAST_TYPE = const(9)
+_LAST_GAIN = const(10)
+_LOST = const(11)
+_TYPE = const(12)
+_INTERPOLATION = const(14)
+_LTP_SCALE_Q14 = const(49)
+_GAIN = const(50)
+_PITCH = const(54)
+_SCRATCH = const(59)
+_LTP = const(64)
+_LPC0 = const(84)
+_STATE = const(148)
+_ACTIVE = const(164)
+_EXCITATION = const(336)
+_SAMPLES = const(656)
+_RESIDUAL = const(1296)
+_FILTERED = const(1936)
+_OUT = const(2696)
+_QUARTER = const(4096)  # Q14
+
+
+@micropython.viper
+def ratio(s: ptr32, a: int, b: int) -> int:
+    """Return about a / b in Q16, the RFC's way; both are gains, 2^16 to 2^31 - 1."""
+    room = 13
+    while (a >> 30) == 0:
+        a <<= 1
+        room += 1
+    while (b >> 30) == 0:
+        b <<= 1
+        room -= 1
+    top = 0x1FFFFFFF // (b >> 16)
+    result = (a >> 16) * top + ((a & 0xFFFF) * top >> 16)
+    s[_SCRATCH] = a - (int(product(s, b, result)) << 3)  # wrap
+    a = s[_SCRATCH]
+    result += (a >> 16) * top + ((a & 0xFFFF) * top >> 16)
+    if room < 0:
+        return result << (0 - room)
+    return result >> room
+
+
+def synthesise(s):
+    """Make the samples of a frame behind the history, subframe by subframe."""
+    length = s[_SUBLENGTH]
+    copy(s, _STATE, s, _FILTERED, 16)
+    at = s[_HISTORY]
+    for k in range(s[_SUBFRAMES]):
+        if not k & 1:
+            copy(s, _LPC0 + k * 8, s, _ACTIVE, 16)
+        gain = s[_GAIN + k]
+        change = 65536
+        if gain != s[_LAST_GAIN]:
+            change = ratio(s, s[_LAST_GAIN], gain)
+            scale(s, _FILTERED, _FILTERED + 16, change)
+            s[_LAST_GAIN] = gain
+        taps = _LTP + k * 5
+        voiced = s[_TYPE] == 2
+        if s[_LOST] and s[_LAST_TYPE] == 2 and not voiced and k < 2:
+            # no abrupt end of a concealed vowel
+            for index in range(5):
+                s[taps + index] = _QUARTER if index == 2 else 0
+            s[_PITCH + k] = s[_LAST_LAG]
+            voiced = True
+        source = _EXCITATION + k * length
+        if voiced:
+            lag = s[_PITCH + k]
+            if k == 0 or (k == 2 and s[_INTERPOLATION] < 4):
+                backward = inverse(gain, 47)
+                if k == 0:
+                    backward = (backward * s[_LTP_SCALE_Q14] >> 16) << 2
+                rewhiten(s, 0, at - lag - 2, at, backward)
+            elif change != 65536:
+                scale(s, _RESIDUAL + at - lag - 2, _RESIDUAL + at, change)
+            predict_long(s, 0, at, length, lag, taps, source)
+        else:
+            copy(s, source, s, _FILTERED + 16, length)
+        predict_short(s, 0, length, gain >> 6, at)
+        at += length
+    copy(s, _FILTERED, s, _STATE, 16)
+
+
+@micropython.viper
+def remember(s: ptr32, at: int, length: int):
+    """Move the newest samples, `length` of them, into the history; `at` is only a register."""
+    at = _SAMPLES
+    end = at + s[_HISTORY]
+    while at < end:
+        s[at] = s[at + length]
+        at += 1
+
+
+@micropython.viper
+def copy_out(s: ptr32, at: int, last: int):
+    """Copy the frame behind the history to the output, behind its last `last` samples' end.
+
+    `at` is only a register.
+    """
+    at = _OUT - 64
+    while at < _OUT:
+        s[at] = s[at + last]
+        at += 1
+    from_here = _SAMPLES + s[_HISTORY] - _OUT
+    end = _OUT + s[_LENGTH]
+    while at < end:
+        s[at] = s[at + from_here]
+        at += 1
