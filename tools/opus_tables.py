@@ -82,15 +82,15 @@ def literal(data):
 
 def main():
     """Write the module."""
-    quarter = words(np.round(32768 * np.sin(np.pi / 2 * np.arange(1921) / 1920)))
+    quarter = words(np.round(8192 * np.sin(np.pi / 2 * np.arange(1921) / 1920)))
     text = '"""Tables that depend on the output rate; made by tools/opus_tables.py.\n\n'
     text += "All are numbers of 16 bits, low byte first. By 48 kHz / rate:\n"
-    text += "`WINDOWS` (RFC 6716 section 4.3.7, Q15), `EMPHASIS` (pole in Q15, six taps in Q13),\n"
+    text += "`WINDOWS` (RFC 6716 section 4.3.7, Q15), `EMPHASIS` (pole in Q15, six taps in Q10),\n"
     text += (
         "`COMB` (post-filter, Q15, by tapset and remainder of the lag, eight taps), `DELAYS` (of\n"
     )
     text += 'the de-emphasis, in 1/100 output sample).\n"""\n\n'
-    text += "#: A quarter of a sine, Q15, 1921 numbers.\nQUARTER = (\n" + literal(quarter) + ")\n"
+    text += "#: A quarter of a sine, Q13, 1921 numbers.\nQUARTER = (\n" + literal(quarter) + ")\n"
     windows, emphases, combs, delays = {}, {}, {}, {}
     for step in STEPS:
         length = 120 // step
@@ -101,7 +101,7 @@ def main():
         else:
             delay, taps, pole = emphasis(step)
             delays[step] = round(100 * delay)
-        emphases[step] = words([round(pole * 32768), *np.round(taps * 8192)])
+        emphases[step] = words([round(pole * 32768), *np.round(taps * 1024)])
         combs[step] = b"".join(
             words(np.round(32768 * comb(step, phase, tapset)))
             for tapset in range(3)

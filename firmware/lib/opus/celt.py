@@ -25,16 +25,17 @@ from opus.celt_pulses import vector_counts
 from opus.celt_rates import COMB, EMPHASIS, QUARTER, WINDOWS
 from opus.celt_side import finest, head
 from opus.celt_syn import (
+    advance,
     anti_collapse,
     denormalise,
     emphasise,
     post_filter,
     remember,
-    synthesise,
     taps,
+    unfold,
 )
 from opus.celt_tables import TABLES
-from opus.fft import plan
+from opus.fft import inverse, plan
 from opus.rc import raw_bits
 
 _LM = const(0)
@@ -78,6 +79,8 @@ class Celt:
         work = _COEFFICIENTS + largest
         self.signal = array("i", bytes(4 * (work + largest + 2048 // step + 120 // step + 4)))
         self.window = array("H", WINDOWS[step])
+        for index, value in enumerate(self.window):
+            self.window[index] = (value + 4) >> 3  # Q12
         self._quarter = array("H", QUARTER)
         self._comb = array("H", COMB[step])
         self._emphasis = array("H", EMPHASIS[step])
@@ -167,6 +170,7 @@ class Celt:
                 gain = 32767
                 self._periodic = True
             decay = m[_DECAY]
+            advance(m, m[_MEMORY])
             extend(m, self.window, gain * decay >> 15, 26214 * decay >> 15)
             taps(m, self._comb, 1, m[_FILTER + 3], m[_FILTER + 4], m[_FILTER + 5])
             tail(m, self.window)
@@ -179,24 +183,45 @@ class Celt:
         m = self.signal
         comb = self._comb
         f = _FILTER
+        lm = c[_LM]
+        count = m[_COUNT]
+        n = count >> lm if c[_TRANSIENT] else count
+        first = 0  # where the plan of this size begins
+        points = m[_POINTS]
+        while points > n >> 1:
+            first += points
+            points >>= 1
         denormalise(c, m, TABLES)
-        synthesise(c, m, self.window, self._order, self._turns, self._quarter)
+        inverse(
+            m,
+            m[_WORK],
+            self._order,
+            self._turns,
+            self._quarter,
+            first,
+            _COEFFICIENTS,
+            n,
+            count // n,
+        )
+        at = m[_MEMORY]
+        advance(m, at)
+        at += m[_HISTORY] - count
+        unfold(m, at, self.window, n)
         taps(m, comb, 0, m[f], m[f + 1], m[f + 2])
         taps(m, comb, 1, m[f + 3], m[f + 4], m[f + 5])
         taps(m, comb, 2, lag, gain, tapset)
-        post_filter(m, self.window, c[_LM])
+        post_filter(m, at, self.window, lm)
         for index in range(3):
             m[f + index] = m[f + 3 + index]
         m[f + 3] = lag
         m[f + 4] = gain
         m[f + 5] = tapset
-        if c[_LM]:
+        if lm:
             m[f] = lag
             m[f + 1] = gain
             m[f + 2] = tapset
 
     def _emit(self, out, place, add):
         m = self.signal
-        count = m[_COUNT]
-        at = m[_MEMORY] + m[_HISTORY] - count
-        emphasise(m, self._emphasis, out, at, count, place, add)
+        at = m[_MEMORY] + m[_HISTORY] - m[_COUNT]
+        emphasise(m, at, self._emphasis, out, place, add)

@@ -42,6 +42,7 @@ _ROWS = const(978)
 _WORDS = const(1137)
 
 _POINTS = const(12)
+_DOWN = const(21)
 _NEW = const(392)  # samples after the overlap
 _SIGNAL_WORDS = const(1032)
 
@@ -69,6 +70,7 @@ class CeltEncoder:
         for index in range(_SIGNAL_WORDS):
             m[index] = 0
         m[_POINTS] = 160
+        m[_DOWN] = 2  # for the loudest
         c[_LM] = 3
         c[_END] = 17
         c[_CHANNELS] = 1

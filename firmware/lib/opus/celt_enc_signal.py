@@ -1,8 +1,8 @@
 """CELT analysis at 16 kHz (RFC 6716 section 5.3): from samples to energies and scaled bands.
 
 The signal side `m` is an array of int32 words: 12 points of the FFT, 16-19 last samples, 20 level,
-32-351 the folded frame, 352-711 emphasised samples (Q6) with the overlap before them, 712-1031
-coefficients. State `c` as in `celt_enc`.
+21 by how many bits the FFT shifts down, 32-351 the folded frame, 352-711 emphasised samples (Q6)
+with the overlap before them, 712-1031 coefficients. State `c` as in `celt_enc`.
 
 At this rate the frame's 320 coefficients are those of 960 at 48 kHz that wideband codes.
 """
@@ -30,7 +30,7 @@ _BANDS = const(17)
 _T_MEANS = const(43)
 
 _ONE = const(65536)
-_SCALE = const(873066)  # log2 of what multiplies a coefficient, 160 * 2^6
+_SCALE = const(741994)  # log2 of what multiplies a coefficient, 160 * 2^4
 
 # 1 - 0.85 z^-1 at 48 kHz, as far as 16 kHz hold it, Q15
 _TAP0 = const(255)
@@ -168,7 +168,7 @@ def transform(
     """Transform the frame (section 5.3.2): coefficients band by band, blocks in turn in a band."""
     if c[_TRANSIENT] == 0:
         fold(m, _SIGNAL, window, _FRAME)
-        inverse(m, order, turns, quarter, 0, _INPUT, 1, _WORK, _FRAME)
+        inverse(m, _WORK, order, turns, quarter, 0, _INPUT, _FRAME, 1)
         at = 0
         while at < _FRAME:
             c[_SHAPES + at] = m[_WORK + at]
@@ -178,7 +178,7 @@ def transform(
     while block < 8:
         fold(m, _SIGNAL + block * _OVERLAP, window, _OVERLAP)
         # plans of 160, 80 and 40 points come before that of 20
-        inverse(m, order, turns, quarter, 280, _INPUT, 1, _WORK, _OVERLAP)
+        inverse(m, _WORK, order, turns, quarter, 280, _INPUT, _OVERLAP, 1)
         band = 0
         at = _WORK
         while band < _BANDS:

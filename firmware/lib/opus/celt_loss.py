@@ -8,7 +8,6 @@ import micropython
 from micropython import const
 
 from opus.celt_math import scaled
-from opus.celt_syn import filter_sum
 
 _LM = const(0)
 _START = const(1)
@@ -26,8 +25,11 @@ _HISTORY = const(3)
 _PERIOD = const(11)
 _MEMORY = const(14)
 _DECAY = const(15)
+_TAPS = const(24)
 _LAGS = const(48)
 _TAIL = const(64)
+
+_LIMIT = const(365000)  # as in `celt_syn`
 
 
 @micropython.viper
@@ -171,16 +173,11 @@ def period(m: ptr32) -> int:
 
 @micropython.viper
 def extend(m: ptr32, window: ptr16, gain: int, last: int):
-    """Continue the history by a frame and an overlap, the gain (Q15) going on to `last`."""
+    """Add a frame and an overlap to the history, the gain (Q15) going on to `last`."""
     count = m[_COUNT]
     overlap = m[_OVERLAP]
-    history = m[_HISTORY]
     lag = m[_PERIOD]
-    at = m[_MEMORY]
-    end = at + history - count
-    while at < end:
-        m[at] = m[at + count]
-        at += 1
+    at = m[_MEMORY] + m[_HISTORY] - count
     # what repeats, seldom fits exactly: the step at the start fades within the overlap
     jump = m[at - 1] - m[at - 1 - lag]
     first = at
@@ -191,8 +188,11 @@ def extend(m: ptr32, window: ptr16, gain: int, last: int):
         value = (value >> 15) * gain + ((value & 0x7FFF) * gain >> 15)
         i = at - first
         if i < overlap:
-            weight = window[overlap - 1 - i]
-            value += (jump >> 15) * weight + ((jump & 0x7FFF) * weight >> 15)
+            value += (jump >> 1) * window[overlap - 1 - i] >> 11
+        if value > _LIMIT:
+            value = _LIMIT
+        elif value < -_LIMIT:
+            value = -_LIMIT
         m[at] = value
         if i < count:
             gain += change
@@ -205,22 +205,24 @@ def tail(m: ptr32, window: ptr16):
     overlap = m[_OVERLAP]
     half = overlap >> 1
     at = m[_MEMORY] + m[_HISTORY]
-    i = overlap - 1
-    while i >= 0:
-        if m[_LAGS + 4]:
-            m[at + i] -= int(filter_sum(m, at + i, 1))
-        i -= 1
+    if m[_LAGS + 4]:
+        # without what the post-filter will add
+        lag = m[_LAGS + 1]
+        i = overlap - 1
+        while i >= 0:
+            p = at + i - lag + 3
+            total = 0
+            k = 0
+            while k < 8:
+                total += m[p - k] * m[_TAPS + 8 + k]
+                k += 1
+            m[at + i] -= total >> 12
+            i -= 1
     i = 0
     while i < half:
         a = m[at + i]
         b = m[at + overlap - 1 - i]
         up = window[i]
         down = window[overlap - 1 - i]
-        m[_TAIL + half - 1 - i] = (
-            0
-            - (a >> 15) * down
-            - ((a & 0x7FFF) * down >> 15)
-            - (b >> 15) * up
-            - ((b & 0x7FFF) * up >> 15)
-        )
+        m[_TAIL + half - 1 - i] = 0 - ((a >> 2) * down + (b >> 2) * up >> 10)
         i += 1

@@ -20,8 +20,8 @@ def haar(c: ptr32, at: int, n: int, stride: int):
         while at < end:
             a = c[at]
             b = c[at + stride]
-            c[at] = (a + b) * 11585 >> 14
-            c[at + stride] = (a - b) * 11585 >> 14
+            c[at] = ((a + b) * 11585 + 8192) >> 14
+            c[at + stride] = ((a - b) * 11585 + 8192) >> 14
             at += both
         at += back
 

@@ -5,17 +5,17 @@ State `c` as in `celt`; `m` is the signal side at the output rate, 48 kHz / step
 0 step, 1 samples of the frame, 2 of the overlap, 3 of the history, 4 de-emphasis, 5-10 post-filter
 before (lag, gain, tapset) and now, 12 points of the largest FFT, 13 where its work lies, 14 where
 the history lies, 11 lag and 15 decay of concealment; 24-31, 32-39, 40-47 post-filter's taps
-before, now and next, 48-50 their lags, 51-53 their gains; 64 overlap, 128 coefficients.
+before, now and next, 48-50 their lags, 51-53 their gains; 64 overlap, 128 coefficients;
+21 exponent of the coefficients.
 
-Signals are in 1/256 of a 16-bit step. Coefficients together stay below 2^30, so that no stage of
-the FFT overflows.
+Signals are in 1/4 of a 16-bit step, at most 2.8 times the largest; with factors in Q12 a product
+takes one multiplication.
 """
 
 import micropython
 from micropython import const
 
 from opus.celt_math import power, root_inverse, scaled
-from opus.fft import inverse
 
 _LM = const(0)
 _START = const(1)
@@ -39,13 +39,15 @@ _HISTORY = const(3)
 _EMPHASIS = const(4)
 _FILTER = const(5)
 _WORK = const(13)
-_MEMORY = const(14)
+_DOWN = const(21)
 _TAPS = const(24)
 _LAGS = const(48)
 _TAIL = const(64)
 _COEFFICIENTS = const(128)
 
 _T_MEANS = const(43)
+
+_LIMIT = const(365000)  # with it no sum of products leaves 32 bits
 
 
 @micropython.viper
@@ -112,141 +114,127 @@ def anti_collapse(c: ptr32, tables: ptr8):
 
 @micropython.viper
 def denormalise(c: ptr32, m: ptr32, tables: ptr8):
-    """Scale the shapes to their energies; both channels are mixed (section 4.3.6)."""
+    """Scale the shapes to their energies; both channels are mixed (section 4.3.6).
+
+    They come out below 2^22, word 21 of `m` with their exponent.
+    """
     count = m[_COUNT]
     lm = c[_LM]
-    at = _COEFFICIENTS
-    end = at + count
-    while at < end:
+    start = c[_START]
+    end = c[_END]
+    channels = c[_CHANNELS]
+    at = _COEFFICIENTS + (tables[end] << lm)
+    last = _COEFFICIENTS + count
+    if c[_SILENCE]:
+        at = _COEFFICIENTS
+    while at < last:
         m[at] = 0
         at += 1
+    m[_DOWN] = 0
     if c[_SILENCE]:
         return
-    channels = c[_CHANNELS]
-    # together no more than 2^30: a broken frame may ask for more
-    total = 0
+    at = _COEFFICIENTS + (tables[start] << lm)
+    while at > _COEFFICIENTS:
+        at -= 1
+        m[at] = 0
+    # the largest level, log2; below 2^-6 all is silence
+    top = -6
     channel = 0
     while channel < channels:
-        band = c[_START]
-        while band < c[_END]:
-            level = c[_ENERGY + channel * 21 + band] + (tables[_T_MEANS + band] << 12)
-            width = (tables[band + 1] - tables[band]) << lm
-            level >>= 16
-            while width > 1:
-                width >>= 2
-                level += 1
-            if level > 24:
-                level = 24
-            if level >= 0:
-                total += 1 << level
+        band = start
+        while band < end:
+            level = c[_ENERGY + channel * 21 + band] + (tables[_T_MEANS + band] << 12) >> 16
+            if level > top:
+                top = level
             band += 1
         channel += 1
-    less = 20 + channels
-    while total >> 21:
-        total >>= 1
-        less += 1
+    top += 1
+    m[_DOWN] = 20 - top
     channel = 0
     while channel < channels:
-        band = c[_START]
-        while band < c[_END]:
+        delta = _SHAPES + channel * 960 - _COEFFICIENTS
+        band = start
+        while band < end:
             level = c[_ENERGY + channel * 21 + band] + (tables[_T_MEANS + band] << 12)
             factor = (int(power(level & 0xFFFF)) + 1) >> 1
-            level >>= 16
-            if level > 24:
-                level = 24
-            shift = less - level
-            at = tables[band] << lm
-            end = tables[band + 1] << lm
-            if end > count:
-                end = count
-            x = _SHAPES + channel * 960 + at
-            at += _COEFFICIENTS
-            end += _COEFFICIENTS
-            if shift < 31:
-                half = 1 << (shift - 1)
-                while at < end:
-                    m[at] += (c[x] * factor + half) >> shift
-                    x += 1
-                    at += 1
+            shift = top - (level >> 16)
+            if shift > 22:
+                shift = 22
+            shift += 6 + channels
+            half = 1 << (shift - 1)
+            at = _COEFFICIENTS + (tables[band] << lm)
+            stop = _COEFFICIENTS + (tables[band + 1] << lm)
+            if stop > last:
+                stop = last
+            while at < stop:
+                value = (c[delta + at] * factor + half) >> shift
+                if channel:
+                    value += m[at]
+                m[at] = value
+                at += 1
             band += 1
         channel += 1
 
 
 @micropython.viper
-def synthesise(c: ptr32, m: ptr32, window: ptr16, order: ptr16, turns: ptr32, quarter: ptr16):
-    """Transform a frame and join it to the one before at the end of the history."""
+def advance(m: ptr32, at: int):
+    """Drop the oldest samples of the history, which begins at `at`: a frame is to come."""
     count = m[_COUNT]
-    overlap = m[_OVERLAP]
-    half = overlap >> 1
-    history = m[_HISTORY]
-    work = m[_WORK]
-    at = m[_MEMORY]
-    end = at + history - count
+    end = at + m[_HISTORY] - count
     while at < end:
         m[at] = m[at + count]
-        at += 1
-    blocks = 1
-    n = count
-    if c[_TRANSIENT]:
-        blocks = 1 << c[_LM]
-        n = overlap
-    first = 0
-    points = m[12]
-    while points > n >> 1:
-        first += points
-        points >>= 1
-    limit = 1 << 25
-    block = 0
-    while block < blocks:
-        inverse(m, order, turns, quarter, first, _COEFFICIENTS + block, blocks, work, n)
-        i = 0
-        while i < half:
-            a = m[work + n - half + i]
-            b = m[_TAIL + half - 1 - i]
-            if a > limit:
-                a = limit
-            elif a < 0 - limit:
-                a = 0 - limit
-            up = window[i]
-            down = window[overlap - 1 - i]
-            m[at + i] = (
-                (a >> 15) * up
-                + ((a & 0x7FFF) * up >> 15)
-                - (b >> 15) * down
-                - ((b & 0x7FFF) * down >> 15)
-            )
-            m[at + overlap - 1 - i] = (
-                0
-                - (a >> 15) * down
-                - ((a & 0x7FFF) * down >> 15)
-                - (b >> 15) * up
-                - ((b & 0x7FFF) * up >> 15)
-            )
-            i += 1
-        i = half
-        p = work + n - half - 1
-        q = at + overlap
-        end = at + n
-        while q < end:
-            a = m[p]
-            if a > limit:
-                a = limit
-            elif a < 0 - limit:
-                a = 0 - limit
-            m[q] = 0 - a
-            q += 1
-            p -= 1
+        m[at + 1] = m[at + count + 1]
+        at += 2
+
+
+@micropython.viper
+def unfold(m: ptr32, at: int, window: ptr16, n: int):
+    """Join blocks of `n` transformed words to what came before (section 4.3.7), at `at`."""
+    overlap = m[_OVERLAP]
+    half = overlap >> 1
+    work = m[_WORK]
+    most = uint(2 * _LIMIT)
+    last = at + m[_COUNT]
+    while at < last:
+        # the overlap: its two halves mirror each other
+        first = at
+        end = at + half
+        source = work + n - half - at
+        tail = _TAIL + half - 1 + at
+        mirror = at + overlap - 1
+        while at < end:
+            a = m[source + at]
+            if uint(a + _LIMIT) > most:
+                a = _LIMIT if a > 0 else -_LIMIT
+            b = m[tail - at]
+            up = window[at - first]
+            down = window[mirror - at]
+            y = (a * up - b * down + 2048) >> 12
+            if uint(y + _LIMIT) > most:
+                y = _LIMIT if y > 0 else -_LIMIT
+            m[at] = y
+            y = (2048 - a * down - b * up) >> 12
+            if uint(y + _LIMIT) > most:
+                y = _LIMIT if y > 0 else -_LIMIT
+            m[mirror + first - at] = y
+            at += 1
+        at = first + overlap
+        end = first + n
+        source = work + n - half - 1 + at
+        while at < end:
+            y = 0 - m[source - at]
+            if uint(y + _LIMIT) > most:
+                y = _LIMIT if y > 0 else -_LIMIT
+            m[at] = y
+            at += 1
         i = 0
         while i < half:
             a = m[work + i]
-            if a > limit:
-                a = limit
-            elif a < 0 - limit:
-                a = 0 - limit
+            if uint(a + _LIMIT) > most:
+                a = _LIMIT if a > 0 else -_LIMIT
             m[_TAIL + i] = a
             i += 1
-        at += n
-        block += 1
+        work += n
 
 
 @micropython.viper
@@ -260,55 +248,48 @@ def taps(m: ptr32, rates: ptr16, slot: int, lag: int, gain: int, tapset: int):
     at = _TAPS + slot * 8
     m[_LAGS + slot] = whole
     m[_LAGS + 3 + slot] = gain
+    rest = 1 << 17
     k = 0
     while k < 8:
         value = (rates[row + k] ^ 0x8000) - 0x8000
         if whole + k < 4:  # would look ahead
             value = 0
-        m[at + k] = (value * gain + 16384) >> 15
+        rest += value * gain
+        m[at + k] = rest >> 18
+        rest &= 0x3FFFF  # so that the sum is right: the low tones' gain
         k += 1
 
 
 @micropython.viper
-def filter_sum(m: ptr32, at: int, slot: int) -> int:
-    """Return what the post-filter in `slot` adds to the sample at `at`."""
-    p = at - m[_LAGS + slot] + 3
-    t = _TAPS + slot * 8
-    end = t + 8
-    total = 0
-    while t < end:
-        value = m[p]
-        factor = m[t]
-        total += (value >> 15) * factor + ((value & 0x7FFF) * factor >> 15)
-        p -= 1
-        t += 1
-    return total
-
-
-@micropython.viper
-def fade(m: ptr32, window: ptr16, at: int, old: int, new: int):
-    """Filter the overlap that begins at `at` while one post-filter gives way to another."""
-    overlap = m[_OVERLAP]
-    i = 0
-    while i < overlap:
-        weight = window[i] * window[i] >> 15
-        a = 0
-        b = 0
-        if m[_LAGS + 3 + old]:
-            a = int(filter_sum(m, at, old))
-        if m[_LAGS + 3 + new]:
-            b = int(filter_sum(m, at, new))
-        a += ((b - a) >> 15) * weight + (((b - a) & 0x7FFF) * weight >> 15)
-        m[at] += a
+def fade(m: ptr32, at: int, window: ptr16, slot: int):
+    """Filter the overlap at `at`, in which the post-filter in `slot` gives way to the next."""
+    first = at
+    most = uint(2 * _LIMIT)
+    end = at + m[_OVERLAP]
+    while at < end:
+        weight = window[at - first]
+        weight = weight * weight >> 12
+        total = 0
+        turn = 0
+        while turn < 2:
+            t = _TAPS + (slot + turn) * 8
+            p = at - m[_LAGS + slot + turn]
+            y = m[p + 3] * m[t] + m[p + 2] * m[t + 1]
+            y = m[p + 1] * m[t + 2] + m[p] * m[t + 3] + y
+            y = m[p - 1] * m[t + 4] + m[p - 2] * m[t + 5] + y
+            y = m[p - 3] * m[t + 6] + m[p - 4] * m[t + 7] + y
+            total += ((y + 2048) >> 12) * (weight if turn else 4096 - weight)
+            turn += 1
+        y = m[at] + ((total + 2048) >> 12)
+        if uint(y + _LIMIT) > most:
+            y = _LIMIT if y > 0 else -_LIMIT
+        m[at] = y
         at += 1
-        i += 1
 
 
 @micropython.viper
 def comb(m: ptr32, at: int, end: int, slot: int):
     """Filter the samples from `at` up to `end` with the post-filter in `slot`."""
-    if m[_LAGS + 3 + slot] == 0:
-        return
     t = _TAPS + slot * 8
     h0 = m[t]
     h1 = m[t + 1]
@@ -319,66 +300,54 @@ def comb(m: ptr32, at: int, end: int, slot: int):
     h6 = m[t + 6]
     h7 = m[t + 7]
     p = at - m[_LAGS + slot]
+    most = uint(2 * _LIMIT)
     while at < end:
-        v = m[p + 3]
-        y = (v >> 15) * h0 + ((v & 0x7FFF) * h0 >> 15)
-        v = m[p + 2]
-        y = (v >> 15) * h1 + ((v & 0x7FFF) * h1 >> 15) + y
-        v = m[p + 1]
-        y = (v >> 15) * h2 + ((v & 0x7FFF) * h2 >> 15) + y
-        v = m[p]
-        y = (v >> 15) * h3 + ((v & 0x7FFF) * h3 >> 15) + y
-        v = m[p - 1]
-        y = (v >> 15) * h4 + ((v & 0x7FFF) * h4 >> 15) + y
-        v = m[p - 2]
-        y = (v >> 15) * h5 + ((v & 0x7FFF) * h5 >> 15) + y
-        v = m[p - 3]
-        y = (v >> 15) * h6 + ((v & 0x7FFF) * h6 >> 15) + y
-        v = m[p - 4]
-        y = (v >> 15) * h7 + ((v & 0x7FFF) * h7 >> 15) + y
-        m[at] += y
+        y = m[p + 3] * h0 + m[p + 2] * h1
+        y = m[p + 1] * h2 + m[p] * h3 + y
+        y = m[p - 1] * h4 + m[p - 2] * h5 + y
+        y = m[p - 3] * h6 + m[p - 4] * h7 + y
+        y = ((y + 2048) >> 12) + m[at]
+        if uint(y + _LIMIT) > most:
+            y = _LIMIT if y > 0 else -_LIMIT
+        m[at] = y
         at += 1
         p += 1
 
 
 @micropython.viper
-def post_filter(m: ptr32, window: ptr16, lm: int):
-    """Filter the frame at the end of the history (section 4.3.7.1); slots 0 to 2 are ready."""
-    count = m[_COUNT]
+def post_filter(m: ptr32, at: int, window: ptr16, lm: int):
+    """Filter the frame that begins at `at` (section 4.3.7.1); slots 0 to 2 are ready."""
     overlap = m[_OVERLAP]
-    at = m[_MEMORY] + m[_HISTORY] - count
-    if m[_LAGS + 3] or m[_LAGS + 4]:
-        fade(m, window, at, 0, 1)
+    now = m[_LAGS + 4]
+    if m[_LAGS + 3] or now:
+        fade(m, at, window, 0)
     if lm:
+        end = at + m[_COUNT]
         at += overlap
-        if m[_LAGS + 4] or m[_LAGS + 5]:
-            fade(m, window, at, 1, 2)
-            comb(m, at + overlap, at - overlap + count, 2)
+        if now or m[_LAGS + 5]:
+            fade(m, at, window, 1)
+            if m[_LAGS + 5]:
+                comb(m, at + overlap, end, 2)
 
 
 @micropython.viper
-def emphasise(m: ptr32, rates: ptr16, out: ptr32, at: int, count: int, place: int, add: int):
-    """De-emphasise `count` samples from `at` on (section 4.3.7.2) into `out` from `place` on."""
+def emphasise(m: ptr32, at: int, rates: ptr16, out: ptr32, place: int, add: int):
+    """De-emphasise a frame from `at` on (section 4.3.7.2) into `out` from `place` on."""
     pole = rates[0]
-    f0 = rates[1]
+    f0 = (rates[1] ^ 0x8000) - 0x8000
     f1 = (rates[2] ^ 0x8000) - 0x8000
     f2 = (rates[3] ^ 0x8000) - 0x8000
     f3 = (rates[4] ^ 0x8000) - 0x8000
     f4 = (rates[5] ^ 0x8000) - 0x8000
     f5 = (rates[6] ^ 0x8000) - 0x8000
-    f0 = (f0 ^ 0x8000) - 0x8000
-    step = m[_STEP]
     last = m[_EMPHASIS]
-    end = at + count
+    at -= 5
+    end = at + m[_COUNT]
     while at < end:
-        y = m[at]
-        if step > 1:
-            # one tap is large; the others need fewer bits
-            v = m[at - 2]
-            y = ((y >> 8) * f0 >> 5) + (v >> 13) * f2 + ((v & 0x1FFF) * f2 >> 13)
-            y = ((m[at - 1] >> 8) * f1 >> 5) + ((m[at - 3] >> 8) * f3 >> 5) + y
-            y = ((m[at - 4] >> 8) * f4 >> 5) + ((m[at - 5] >> 8) * f5 >> 5) + y
-        last = (last >> 15) * pole + ((last & 0x7FFF) * pole >> 15) + y
+        y = m[at] * f5 + m[at + 1] * f4
+        y = m[at + 2] * f3 + m[at + 3] * f2 + y
+        y = m[at + 4] * f1 + m[at + 5] * f0 + y
+        last = (last >> 15) * pole + ((last & 0x7FFF) * pole >> 15) + (y >> 4)
         y = (last + 128) >> 8
         if add:
             y += out[place]

@@ -160,8 +160,8 @@ def rotate(c: ptr32, at: int, n: int, width: int, step: int, cos: int, sin: int)
             a = c[at]
             while at < end:
                 b = c[at + step]
-                c[at] = (cos * a - sin * b) >> 14
-                a = (cos * b + sin * a) >> 14
+                c[at] = (cos * a - sin * b + 8192) >> 14
+                a = (cos * b + sin * a + 8192) >> 14
                 at += step
             c[at] = a
             at -= step
@@ -169,8 +169,8 @@ def rotate(c: ptr32, at: int, n: int, width: int, step: int, cos: int, sin: int)
                 b = c[at]
                 while at > first:
                     a = c[at - step]
-                    c[at] = (cos * b + sin * a) >> 14
-                    b = (cos * a - sin * b) >> 14
+                    c[at] = (cos * b + sin * a + 8192) >> 14
+                    b = (cos * a - sin * b + 8192) >> 14
                     at -= step
                 c[at] = b
             at = first + 1

@@ -1,7 +1,8 @@
 """The inverse MDCT (RFC 6716 section 4.3.7) by a complex FFT of half the size.
 
-Sizes are those of 2.5 to 20 ms at 48 kHz / 1, 2, 3, 4 or 6: products of 2, 3, 4 and 5. Data are
-32-bit words below 2^30, factors are in Q15.
+Sizes are those of 2.5 to 20 ms at 48 kHz / 1, 2, 3, 4 or 6: products of 2, 3, 4 and 5. A product
+takes one multiplication: words are below 2^18 and factors in Q13, which is 75 dB. Each sum is
+rounded without a bias, which would gather at the ends of a block.
 """
 
 from array import array
@@ -9,11 +10,15 @@ from array import array
 import micropython
 from micropython import const
 
-_HALF_ROOT_3 = const(28378)  # Q15, as all below
-_COS_72 = const(10126)
-_SIN_72 = const(31164)
-_COS_144 = const(26510)  # minus it
-_SIN_144 = const(19261)
+_HALF_ROOT_3 = const(7094)  # Q13, as all below
+_COS_72 = const(2531)
+_SIN_72 = const(7791)
+_COS_144 = const(6627)  # minus it
+_SIN_144 = const(4815)
+
+_MOST = const(250000)  # less than 2^18
+_POINTS = const(12)
+_DOWN = const(21)
 
 
 def plan(size, quarter):
@@ -62,349 +67,344 @@ def _radix(rest):
 @micropython.viper
 def inverse(
     m: ptr32,
+    at: int,
     order: ptr16,
     turns: ptr32,
     quarter: ptr16,
     first: int,
     source: int,
-    stride: int,
-    work: int,
     n: int,
+    blocks: int,
 ):
-    """Transform `n` coefficients, `stride` apart from `source` on, into `n` words at `work`.
+    """Transform `blocks` of `n` coefficients, which alternate from `source` on, into `at` and on.
 
-    The result is the cosine transform of type IV; the caller unfolds it. The table of this size
-    begins at `first` in `order`; `turns` is for the largest size, which word 12 of `m` holds.
+    The results, one block after the other, are cosine transforms of type IV; the caller unfolds
+    them. The table of this size begins at `first` in `order`; `turns` is for the largest size,
+    which word 12 of `m` holds. Coefficients have 24 bits at most; word 21 says by how many bits
+    the result is shifted down.
     """
+    # no word comes to 2^18: all are shifted down before they might
+    peak = int(largest(m, source, n * blocks))
+    peak += peak >> 1  # of pairs: by the root of 2
+    total = 13 + m[_DOWN]
+    down = 0
+    while peak > _MOST >> 2:
+        peak >>= 1
+        down += 1
+    total -= down
+    half = (1 << down) >> 1
+    work = at
+    words = n * blocks
     points = n >> 1
-    step = 960 // n
-    last = source + (n - 1) * stride
-    p = 0
-    at = work
-    while p < points:
-        k = order[first + p]
-        a = m[source + 2 * k * stride]
-        b = m[last - 2 * k * stride]
-        k = (4 * k + 1) * step
-        cos = quarter[1920 - k]
-        sin = quarter[k]
-        m[at] = (
-            (a >> 15) * cos
-            + ((a & 0x7FFF) * cos >> 15)
-            + (b >> 15) * sin
-            + ((b & 0x7FFF) * sin >> 15)
-        )
-        m[at + 1] = (
-            (b >> 15) * cos
-            + ((b & 0x7FFF) * cos >> 15)
-            - (a >> 15) * sin
-            - ((a & 0x7FFF) * sin >> 15)
-        )
-        at += 2
-        p += 1
+    step = 3840 // n
+    both = 2 * blocks
+    block = 0
+    while block < blocks:
+        low = source + block
+        high = low + (n - 1) * blocks
+        p = first
+        end = first + points
+        while p < end:
+            k = order[p]
+            a = (m[low + k * both] + half) >> down
+            b = (m[high - k * both] + half) >> down
+            k = k * step + (step >> 2)
+            cos = quarter[1920 - k]
+            sin = quarter[k]
+            m[at] = (a * cos + b * sin + 4096) >> 13
+            m[at + 1] = (b * cos - a * sin + 4096) >> 13
+            at += 2
+            p += 1
+        block += 1
     span = 1
     while span < points:
         rest = points // span
         if rest & 3 == 0:
-            if span == 1:
-                first4(m, work, points)
-            else:
-                radix4(m, turns, work, points, span)
-            span <<= 2
+            radix = 4
         elif rest & 1 == 0:
-            radix2(m, turns, work, points, span)
-            span <<= 1
+            radix = 2
         elif rest == 3 or rest == 15:
-            radix3(m, turns, work, points, span)
-            span *= 3
+            radix = 3
         else:
-            radix5(m, turns, work, points, span)
-            span *= 5
+            radix = 5
+        if peak * radix > _MOST:
+            peak = int(largest(m, work, words))
+            peak += peak >> 1
+        peak *= radix
+        down = 0
+        while peak > _MOST:
+            peak >>= 1
+            down += 1
+        total -= down
+        if radix == 4:
+            radix4(m, work, turns, words, span, down)
+        elif radix == 2:
+            radix2(m, work, turns, words, span, down)
+        elif radix == 3:
+            radix3(m, work, turns, words, span, down)
+        else:
+            radix5(m, work, turns, words, span, down)
+        span *= radix
+    if total < 0:
+        total = 0
+    elif total > 30:
+        total = 30
+    half = (1 << total) >> 1
     at = work
-    end = work + n - 2
-    k = 0
-    while at <= end:
+    last = at + words
+    while at < last:
+        end = at + n - 2
+        middle = at + points
+        cos = 8192
+        sin = 0
+        k = 0
+        while at < middle:
+            a = m[at]
+            b = m[at + 1]
+            x = m[end]
+            y = m[end + 1]
+            m[at] = (a * cos + b * sin + half) >> total
+            m[end + 1] = (a * sin - b * cos + half) >> total
+            k += step
+            cos = quarter[1920 - k]
+            sin = quarter[k]
+            if at < end:
+                m[end] = (x * sin + y * cos + half) >> total
+                m[at + 1] = (x * cos - y * sin + half) >> total
+            at += 2
+            end -= 2
+        at = middle + points
+
+
+@micropython.viper
+def largest(m: ptr32, at: int, words: int) -> int:
+    """Return a number with as many bits as the largest of `words` words, a multiple of 4."""
+    bits = 0
+    end = at + words
+    while at < end:
         a = m[at]
         b = m[at + 1]
-        cos = quarter[1920 - k]
-        sin = quarter[k]
-        x = m[end]
-        y = m[end + 1]
-        m[at] = (
-            (a >> 15) * cos
-            + ((a & 0x7FFF) * cos >> 15)
-            + (b >> 15) * sin
-            + ((b & 0x7FFF) * sin >> 15)
-        )
-        mirrored = (
-            (a >> 15) * sin
-            + ((a & 0x7FFF) * sin >> 15)
-            - (b >> 15) * cos
-            - ((b & 0x7FFF) * cos >> 15)
-        )
-        if at < end:
-            other = 1920 - k - 4 * step
-            cos = quarter[1920 - other]
-            sin = quarter[other]
-            m[end] = (
-                (x >> 15) * cos
-                + ((x & 0x7FFF) * cos >> 15)
-                + (y >> 15) * sin
-                + ((y & 0x7FFF) * sin >> 15)
-            )
-            m[at + 1] = (
-                (x >> 15) * sin
-                + ((x & 0x7FFF) * sin >> 15)
-                - (y >> 15) * cos
-                - ((y & 0x7FFF) * cos >> 15)
-            )
-        m[end + 1] = mirrored
-        k += 4 * step
-        at += 2
-        end -= 2
+        bits |= (a ^ (a + a)) | (b ^ (b + b))
+        a = m[at + 2]
+        b = m[at + 3]
+        bits |= (a ^ (a + a)) | (b ^ (b + b))
+        at += 4
+    bits &= 0x3FFFFFF
+    return bits >> 1
 
 
 @micropython.viper
-def first4(m: ptr32, at: int, points: int):
-    """Transform neighbours by fours; nothing is turned in the first stage."""
-    end = at + 2 * points
-    while at < end:
-        a = m[at] + m[at + 4]
-        b = m[at + 1] + m[at + 5]
-        x = m[at] - m[at + 4]
-        y = m[at + 1] - m[at + 5]
-        p = m[at + 2] + m[at + 6]
-        q = m[at + 3] + m[at + 7]
-        u = m[at + 2] - m[at + 6]
-        v = m[at + 3] - m[at + 7]
-        m[at] = a + p
-        m[at + 1] = b + q
-        m[at + 4] = a - p
-        m[at + 5] = b - q
-        m[at + 2] = x + v
-        m[at + 3] = y - u
-        m[at + 6] = x - v
-        m[at + 7] = y + u
-        at += 8
-
-
-@micropython.viper
-def turn(m: ptr32, turns: ptr32, at: int, t: int):
-    """Turn the complex word at `at` by the root of 1 at `t`."""
-    a = m[at]
-    b = m[at + 1]
-    cos = turns[t]
-    sin = turns[t + 1]
-    m[at] = (
-        (a >> 15) * cos + ((a & 0x7FFF) * cos >> 15) - (b >> 15) * sin - ((b & 0x7FFF) * sin >> 15)
-    )
-    m[at + 1] = (
-        (a >> 15) * sin + ((a & 0x7FFF) * sin >> 15) + (b >> 15) * cos + ((b & 0x7FFF) * cos >> 15)
-    )
-
-
-@micropython.viper
-def radix2(m: ptr32, turns: ptr32, work: int, points: int, span: int):
-    """Join pairs of transforms of `span` points."""
-    step = m[12] // span
+def radix2(m: ptr32, at: int, turns: ptr32, words: int, span: int, down: int):
+    """Join pairs of transforms of `span` points, in all `words`."""
+    step = m[_POINTS] // span
     size = 2 * span
-    j = 0
-    while j < span:
-        cos = turns[j * step]
-        sin = turns[j * step + 1]
-        at = work + 2 * j
-        end = work + 2 * points
+    end = at + words
+    last = at + size
+    shift = 13 + down
+    half = 4096 << down
+    swing = (1 << down) - 1
+    low = swing >> 1
+    t = 0
+    while at < last:
+        cos = turns[t]
+        sin = turns[t + 1]
         while at < end:
             p = at + size
             a = m[p]
             b = m[p + 1]
-            x = (
-                (a >> 15) * cos
-                + ((a & 0x7FFF) * cos >> 15)
-                - (b >> 15) * sin
-                - ((b & 0x7FFF) * sin >> 15)
-            )
-            y = (
-                (a >> 15) * sin
-                + ((a & 0x7FFF) * sin >> 15)
-                + (b >> 15) * cos
-                + ((b & 0x7FFF) * cos >> 15)
-            )
-            a = m[at]
-            b = m[at + 1]
+            x = (a * cos - b * sin + half) >> shift
+            y = (a * sin + b * cos + half) >> shift
+            a = (m[at] + low) >> down
+            b = (m[at + 1] + low) >> down
             m[at] = a + x
             m[at + 1] = b + y
             m[p] = a - x
             m[p + 1] = b - y
-            at += 2 * size
-        j += 1
+            low = swing - low
+            at = p + size
+        at += 2 - words
+        t += step
 
 
 @micropython.viper
-def radix4(m: ptr32, turns: ptr32, work: int, points: int, span: int):
+def radix4(m: ptr32, at: int, turns: ptr32, words: int, span: int, down: int):
     """Join fours of transforms of `span` points."""
-    step = (m[12] >> 1) // span
+    step = (m[_POINTS] >> 1) // span
     size = 2 * span
-    j = 0
-    while j < span:
-        t = j * step
+    end = at + words
+    last = at + size
+    shift = 13 + down
+    half = 4096 << down
+    swing = (1 << down) - 1
+    low = swing >> 1
+    t = 0
+    while at < last:
         cos1 = turns[t]
         sin1 = turns[t + 1]
         cos2 = turns[2 * t]
         sin2 = turns[2 * t + 1]
         cos3 = turns[3 * t]
         sin3 = turns[3 * t + 1]
-        at = work + 2 * j
-        end = work + 2 * points
         while at < end:
-            p = at + 2 * size
-            a = m[p]
-            b = m[p + 1]
-            x = (
-                (a >> 15) * cos2
-                + ((a & 0x7FFF) * cos2 >> 15)
-                - (b >> 15) * sin2
-                - ((b & 0x7FFF) * sin2 >> 15)
-            )
-            y = (
-                (a >> 15) * sin2
-                + ((a & 0x7FFF) * sin2 >> 15)
-                + (b >> 15) * cos2
-                + ((b & 0x7FFF) * cos2 >> 15)
-            )
-            even = m[at] + x
-            even_i = m[at + 1] + y
-            odd = m[at] - x
-            odd_i = m[at + 1] - y
             p = at + size
-            a = m[p]
-            b = m[p + 1]
-            x = (
-                (a >> 15) * cos1
-                + ((a & 0x7FFF) * cos1 >> 15)
-                - (b >> 15) * sin1
-                - ((b & 0x7FFF) * sin1 >> 15)
-            )
-            y = (
-                (a >> 15) * sin1
-                + ((a & 0x7FFF) * sin1 >> 15)
-                + (b >> 15) * cos1
-                + ((b & 0x7FFF) * cos1 >> 15)
-            )
-            q = p + 2 * size
+            q = p + size
+            r = q + size
             a = m[q]
             b = m[q + 1]
-            u = (
-                (a >> 15) * cos3
-                + ((a & 0x7FFF) * cos3 >> 15)
-                - (b >> 15) * sin3
-                - ((b & 0x7FFF) * sin3 >> 15)
-            )
-            v = (
-                (a >> 15) * sin3
-                + ((a & 0x7FFF) * sin3 >> 15)
-                + (b >> 15) * cos3
-                + ((b & 0x7FFF) * cos3 >> 15)
-            )
+            x = (a * cos2 - b * sin2 + half) >> shift
+            y = (a * sin2 + b * cos2 + half) >> shift
+            a = (m[at] + low) >> down
+            b = (m[at + 1] + low) >> down
+            even = a + x
+            even_i = b + y
+            odd = a - x
+            odd_i = b - y
+            a = m[p]
+            b = m[p + 1]
+            x = (a * cos1 - b * sin1 + half) >> shift
+            y = (a * sin1 + b * cos1 + half) >> shift
+            a = m[r]
+            b = m[r + 1]
+            u = (a * cos3 - b * sin3 + half) >> shift
+            v = (a * sin3 + b * cos3 + half) >> shift
             a = x + u
             b = y + v
             m[at] = even + a
             m[at + 1] = even_i + b
-            m[at + 2 * size] = even - a
-            m[at + 2 * size + 1] = even_i - b
+            m[q] = even - a
+            m[q + 1] = even_i - b
             a = x - u
             b = y - v
             m[p] = odd + b
             m[p + 1] = odd_i - a
-            m[q] = odd - b
-            m[q + 1] = odd_i + a
-            at += 4 * size
-        j += 1
+            m[r] = odd - b
+            m[r + 1] = odd_i + a
+            low = swing - low
+            at = r + size
+        at += 2 - words
+        t += step
 
 
 @micropython.viper
-def radix3(m: ptr32, turns: ptr32, work: int, points: int, span: int):
+def radix3(m: ptr32, at: int, turns: ptr32, words: int, span: int, down: int):
     """Join threes of transforms of `span` points."""
-    step = m[12] * 2 // (3 * span)
+    step = m[_POINTS] * 2 // (3 * span)
     size = 2 * span
-    j = 0
-    while j < span:
-        t = j * step
-        at = work + 2 * j
-        end = work + 2 * points
+    end = at + words
+    last = at + size
+    shift = 13 + down
+    half = 4096 << down
+    swing = (1 << down) - 1
+    low = swing >> 1
+    t = 0
+    while at < last:
+        cos1 = turns[t]
+        sin1 = turns[t + 1]
+        cos2 = turns[2 * t]
+        sin2 = turns[2 * t + 1]
         while at < end:
             p = at + size
             q = p + size
-            turn(m, turns, p, t)
-            turn(m, turns, q, 2 * t)
-            a = m[p] + m[q]
-            b = m[p + 1] + m[q + 1]
-            x = m[p] - m[q]
-            y = m[p + 1] - m[q + 1]
-            x = (x >> 15) * _HALF_ROOT_3 + ((x & 0x7FFF) * _HALF_ROOT_3 >> 15)
-            y = (y >> 15) * _HALF_ROOT_3 + ((y & 0x7FFF) * _HALF_ROOT_3 >> 15)
-            u = m[at] - (a >> 1)
-            v = m[at + 1] - (b >> 1)
-            m[at] += a
-            m[at + 1] += b
-            m[p] = u + y
-            m[p + 1] = v - x
-            m[q] = u - y
-            m[q + 1] = v + x
-            at += 3 * size
-        j += 1
+            a = m[p]
+            b = m[p + 1]
+            x = (a * cos1 - b * sin1 + half) >> shift
+            y = (a * sin1 + b * cos1 + half) >> shift
+            a = m[q]
+            b = m[q + 1]
+            u = (a * cos2 - b * sin2 + half) >> shift
+            v = (a * sin2 + b * cos2 + half) >> shift
+            a = x + u
+            b = y + v
+            x = (x - u) * _HALF_ROOT_3
+            y = (y - v) * _HALF_ROOT_3
+            u = (m[at] + low) >> down
+            v = (m[at + 1] + low) >> down
+            m[at] = u + a
+            m[at + 1] = v + b
+            a = 4096 - a * 4096
+            b = 4096 - b * 4096
+            m[p] = ((a + y) >> 13) + u
+            m[p + 1] = ((b - x) >> 13) + v
+            m[q] = ((a - y) >> 13) + u
+            m[q + 1] = ((b + x) >> 13) + v
+            low = swing - low
+            at = q + size
+        at += 2 - words
+        t += step
 
 
 @micropython.viper
-def radix5(m: ptr32, turns: ptr32, work: int, points: int, span: int):
+def radix5(m: ptr32, at: int, turns: ptr32, words: int, span: int, down: int):
     """Join fives of transforms of `span` points."""
-    step = m[12] * 2 // (5 * span)
+    step = m[_POINTS] * 2 // (5 * span)
     size = 2 * span
-    j = 0
-    while j < span:
-        t = j * step
-        at = work + 2 * j
-        end = work + 2 * points
+    end = at + words
+    last = at + size
+    shift = 13 + down
+    half = 4096 << down
+    swing = (1 << down) - 1
+    low = swing >> 1
+    t = 0
+    while at < last:
+        cos1 = turns[t]
+        sin1 = turns[t + 1]
+        cos2 = turns[2 * t]
+        sin2 = turns[2 * t + 1]
+        cos3 = turns[3 * t]
+        sin3 = turns[3 * t + 1]
+        cos4 = turns[4 * t]
+        sin4 = turns[4 * t + 1]
         while at < end:
             p = at + size
             q = p + size
             r = q + size
             s = r + size
-            turn(m, turns, p, t)
-            turn(m, turns, q, 2 * t)
-            turn(m, turns, r, 3 * t)
-            turn(m, turns, s, 4 * t)
-            part = 0
-            while part < 2:  # real parts of the sums with imaginary ones of the differences
-                other = 1 - part
-                a = m[p + part] + m[s + part]
-                b = m[q + part] + m[r + part]
-                x = m[p + other] - m[s + other]
-                y = m[q + other] - m[r + other]
-                u = m[at + part]
-                m[at + part] = u + a + b
-                first = (a >> 15) * _COS_72 + ((a & 0x7FFF) * _COS_72 >> 15)
-                first -= (b >> 15) * _COS_144 + ((b & 0x7FFF) * _COS_144 >> 15)
-                second = (b >> 15) * _COS_72 + ((b & 0x7FFF) * _COS_72 >> 15)
-                second -= (a >> 15) * _COS_144 + ((a & 0x7FFF) * _COS_144 >> 15)
-                a = (x >> 15) * _SIN_72 + ((x & 0x7FFF) * _SIN_72 >> 15)
-                a += (y >> 15) * _SIN_144 + ((y & 0x7FFF) * _SIN_144 >> 15)
-                b = (x >> 15) * _SIN_144 + ((x & 0x7FFF) * _SIN_144 >> 15)
-                b -= (y >> 15) * _SIN_72 + ((y & 0x7FFF) * _SIN_72 >> 15)
-                if part == 0:
-                    real1 = u + first + a
-                    real4 = u + first - a
-                    real2 = u + second + b
-                    real3 = u + second - b
-                else:
-                    m[p + 1] = u + first - a
-                    m[s + 1] = u + first + a
-                    m[q + 1] = u + second - b
-                    m[r + 1] = u + second + b
-                part += 1
-            m[p] = real1
-            m[s] = real4
-            m[q] = real2
-            m[r] = real3
-            at += 5 * size
-        j += 1
+            # sums and differences of the first and the last, then of those between
+            a = m[p]
+            b = m[p + 1]
+            x = (a * cos1 - b * sin1 + half) >> shift
+            y = (a * sin1 + b * cos1 + half) >> shift
+            a = m[s]
+            b = m[s + 1]
+            u = (a * cos4 - b * sin4 + half) >> shift
+            v = (a * sin4 + b * cos4 + half) >> shift
+            outer = x + u
+            outer_i = y + v
+            across = x - u
+            across_i = y - v
+            a = m[q]
+            b = m[q + 1]
+            x = (a * cos2 - b * sin2 + half) >> shift
+            y = (a * sin2 + b * cos2 + half) >> shift
+            a = m[r]
+            b = m[r + 1]
+            u = (a * cos3 - b * sin3 + half) >> shift
+            v = (a * sin3 + b * cos3 + half) >> shift
+            a = x + u
+            b = y + v
+            x -= u
+            y -= v
+            u = (m[at] + low) >> down
+            v = (m[at + 1] + low) >> down
+            m[at] = u + outer + a
+            m[at + 1] = v + outer_i + b
+            first = ((outer * _COS_72 - a * _COS_144 + 4096) >> 13) + u
+            second = ((a * _COS_72 - outer * _COS_144 + 4096) >> 13) + u
+            a = (across_i * _SIN_72 + y * _SIN_144 + 4096) >> 13
+            u = (across_i * _SIN_144 - y * _SIN_72 + 4096) >> 13
+            m[p] = first + a
+            m[s] = first - a
+            m[q] = second + u
+            m[r] = second - u
+            first = ((outer_i * _COS_72 - b * _COS_144 + 4096) >> 13) + v
+            second = ((b * _COS_72 - outer_i * _COS_144 + 4096) >> 13) + v
+            a = (across * _SIN_72 + x * _SIN_144 + 4096) >> 13
+            u = (across * _SIN_144 - x * _SIN_72 + 4096) >> 13
+            m[p + 1] = first - a
+            m[s + 1] = first + a
+            m[q + 1] = second - u
+            m[r + 1] = second + u
+            low = swing - low
+            at = s + size
+        at += 2 - words
+        t += step

@@ -37,7 +37,7 @@ def cross(old: ptr32, i: int, new: ptr32, j: int, out: ptr32, k: int, window: pt
     """Fade from `old` to `new` over `count` words with the square of the window."""
     at = 0
     while at < count:
-        weight = window[at] * window[at] >> 15
+        weight = window[at] * window[at] >> 9
         a = old[i + at]
         b = new[j + at]
         # what would be clamped later, must be now
