@@ -3,14 +3,15 @@
 `Celt.frame` decodes a frame into words of 16-bit samples at 48 kHz / step. The symbols' side is
 one array of int32 words that the modules named `celt_*` share:
 
-0 frame size (2.5 ms times 2^it), 1 first band, 2 band after the last, 3 channels, 4 transient,
-5 spread, 6 first intensity band, 7 dual stereo, 8 seed of the noise, 9 balance of bits, 10 bands
-with shapes, 11 bits left, 12 band, 14 its change of resolution, 15 silence, 16-18 post-filter's
-lag, gain (Q15), tapset, 19 bits kept for the anti-collapse flag, 21 frames lost, 22 trim,
-24-31 a split, 32 energies of both channels (log2, Q16), 74 and 116 those before, 158 the lowest,
-200 changes of resolution, 222 exponent; 256 caps, 277 boosts, 298 bits, 319 fine bits,
-340 priorities, 361-444 allocation, 445 masks of blocks that are not empty, 512 shapes (Q16) of the
-first channel, 1472 of the second, 2432 what is folded (Q11), 3680-4207 work, 4208 stack.
+0 frame size (2.5 ms times 2^it), 1 first band, 2 band after the last, 3 channels, 4 transient, 5
+spread, 6 first intensity band, 7 dual stereo, 8 seed of the noise, 9 balance of bits, 10 bands
+with shapes, 11 bits left, 12 band, 13 first band that the output's rate does not hold, 14 change
+of the band's resolution, 15 silence, 16-18 post-filter's lag, gain (Q15), tapset, 19 bits kept for
+the anti-collapse flag, 21 frames lost, 22 trim, 24-31 a split, 32 energies of both channels (log2,
+Q16), 74 and 116 those before, 158 the lowest, 200 changes of resolution, 222 exponent; 256 caps,
+277 boosts, 298 bits, 319 fine bits, 340 priorities, 361-444 allocation, 445 masks of blocks that
+are not empty, 512 shapes (Q16) of the first channel, 1472 of the second, 2432 what is folded
+(Q11), 3680-4207 work, 4208 stack.
 
 The signal's side is described in `celt_syn`.
 """
@@ -48,6 +49,7 @@ _SILENCE = const(15)
 _LAG = const(16)
 _GAIN = const(17)
 _TAPSET = const(18)
+_HEARD = const(13)
 _ANTI = const(19)
 _LOST = const(21)
 _ENERGY = const(32)
@@ -87,6 +89,8 @@ class Celt:
         self._order, self._turns = plan(largest // 2, self._quarter)
         m = self.signal
         m[_STEP] = step
+        #: bands that begin below half the rate
+        self._heard = sum(1 for edge in TABLES[:21] if edge * step < 120)
         m[_OVERLAP] = 120 // step
         m[_HISTORY] = 2048 // step
         m[_POINTS] = largest // 2
@@ -118,6 +122,7 @@ class Celt:
         c = self.state
         m = self.signal
         c[_LM] = lm
+        c[_HEARD] = self._heard
         c[_START] = start
         c[_END] = end
         if channels == 1:
@@ -152,6 +157,7 @@ class Celt:
         c = self.state
         m = self.signal
         c[_LM] = lm
+        c[_HEARD] = self._heard
         m[_COUNT] = count = (120 << lm) // m[_STEP]
         lost = c[_LOST]
         if start or lost >= 40 or c[_END] == 0:

@@ -25,6 +25,7 @@ _BALANCE = const(9)
 _CODED = const(10)
 _LEFT = const(11)
 _BAND = const(12)
+_HEARD = const(13)
 _CHANGE = const(14)
 _ANTI = const(19)
 _ANGLE = const(28)
@@ -144,7 +145,9 @@ def band(
         if out >= 0:
             c[out] = c[x] >> 5
         return 1
+    heard = 1 if c[_BAND] < c[_HEARD] else 0
     low = c[f + _F_LOW]
+    folds = 1 if heard and low >= 0 else 0
     fill = c[f + _F_FILL]
     blocks = 1
     hadamard = 1
@@ -154,7 +157,7 @@ def band(
     width = n // blocks
     change = c[_CHANGE]
     recombine = change if change > 0 else 0
-    if low >= 0 and (recombine or (width & 1 == 0 and change < 0)):
+    if folds and (recombine or (width & 1 == 0 and change < 0)):
         turn = 0
         while turn < n:
             c[_SCRATCH + turn] = c[low + turn]
@@ -162,7 +165,7 @@ def band(
         low = _SCRATCH
     turn = 0
     while turn < recombine:
-        if low >= 0:
+        if folds:
             haar(c, low, n >> turn, 1 << turn)
         fill = tables[_T_INTERLEAVE + (fill & 15)] | (tables[_T_INTERLEAVE + (fill >> 4)] << 2)
         turn += 1
@@ -170,7 +173,7 @@ def band(
     width <<= recombine
     divided = 0
     while width & 1 == 0 and change < 0:
-        if low >= 0:
+        if folds:
             haar(c, low, width, blocks)
         fill |= fill << blocks
         blocks <<= 1
@@ -178,7 +181,7 @@ def band(
         divided += 1
         change += 1
     if blocks > 1:
-        if low >= 0:
+        if folds:
             shuffle(
                 c, _SHUFFLED, low, tables, width >> recombine, blocks << recombine, hadamard, 0
             )
@@ -190,22 +193,24 @@ def band(
     c[f + _F_FILL] = fill
     c[f + _F_STAGE] = 0
     mask = int(partition(c, f, rc, data, tables, counts, theta, leaf))
-    if blocks > 1:
+    if blocks > 1 and heard:
         shuffle(c, x, _SCRATCH, tables, width >> recombine, blocks << recombine, hadamard, 1)
     turn = 0
     while turn < divided:
         blocks >>= 1
         width <<= 1
         mask |= mask >> blocks
-        haar(c, x, width, blocks)
+        if heard:
+            haar(c, x, width, blocks)
         turn += 1
     turn = 0
     while turn < recombine:
         mask = tables[_T_DEINTERLEAVE + mask]
-        haar(c, x, n >> turn, 1 << turn)
+        if heard:
+            haar(c, x, n >> turn, 1 << turn)
         turn += 1
     blocks <<= recombine
-    if out >= 0:
+    if out >= 0 and heard:
         # times the root of n, from Q16 to Q11
         square = n << 20
         root = 0

@@ -13,6 +13,7 @@ _TRANSIENT = const(4)
 _INTENSITY = const(6)
 _LEFT = const(11)
 _BAND = const(12)
+_HEARD = const(13)
 _MIDDLE = const(25)
 _SIDE = const(26)
 _DELTA = const(27)
@@ -165,7 +166,8 @@ def band_stereo(
             if rest > 0 and angle != 16384:
                 middle_bits += rest
         turn += 1
-    merge(c, x, y, n, middle)
+    if c[_BAND] < c[_HEARD]:
+        merge(c, x, y, n, middle)
     return mask
 
 

@@ -22,6 +22,7 @@ _START = const(1)
 _END = const(2)
 _CHANNELS = const(3)
 _TRANSIENT = const(4)
+_HEARD = const(13)
 _SEED = const(8)
 _SILENCE = const(15)
 _SCALE = const(222)
@@ -56,7 +57,7 @@ def anti_collapse(c: ptr32, tables: ptr8):
     lm = c[_LM]
     channels = c[_CHANNELS]
     band = c[_START]
-    while band < c[_END]:
+    while band < c[_END] and band < c[_HEARD]:
         width = tables[band + 1] - tables[band]
         depth = (1 + c[_PULSES + band]) // width >> lm
         part = (0 - depth) << 13
@@ -122,6 +123,8 @@ def denormalise(c: ptr32, m: ptr32, tables: ptr8):
     lm = c[_LM]
     start = c[_START]
     end = c[_END]
+    if end > c[_HEARD]:
+        end = c[_HEARD]
     channels = c[_CHANNELS]
     at = _COEFFICIENTS + (tables[end] << lm)
     last = _COEFFICIENTS + count

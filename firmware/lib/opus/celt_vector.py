@@ -20,6 +20,9 @@ _RAW = const(8)
 
 _SPREAD = const(5)
 _SEED = const(8)
+_BAND = const(12)
+_HEARD = const(13)
+_ANTI = const(19)
 _VECTOR = const(4032)
 
 _F_N = const(1)
@@ -31,7 +34,10 @@ _F_FILL = const(7)
 
 @micropython.viper
 def vector(n: int, k: int, c: ptr32, rc: ptr32, data: ptr8, counts: ptr32) -> int:
-    """Decode a vector of `k` pulses in `n` places (section 4.3.4.2); return its energy."""
+    """Decode a vector of `k` pulses in `n` places (section 4.3.4.2); return its energy.
+
+    Where nothing will be heard and no noise will depend on it, its number is enough.
+    """
     # the number of vectors less 1, below 2^32
     top = uint(counts[counts[k] + n] if k < n else counts[counts[n] + k])
     top += uint(counts[counts[k + 1] + n] if k + 1 < n else counts[counts[n] + k + 1]) - uint(1)
@@ -85,6 +91,8 @@ def vector(n: int, k: int, c: ptr32, rc: ptr32, data: ptr8, counts: ptr32) -> in
         index |= uint(ahead & ((1 << low_bits) - 1))
         if index > top:
             index = top
+    if c[_BAND] >= c[_HEARD] and c[_ANTI] == 0:
+        return 1
 
     energy = 0
     end = _VECTOR + n
@@ -232,11 +240,13 @@ def leaf(c: ptr32, f: int, rc: ptr32, data: ptr8, counts: ptr32, pulses: int) ->
     n = c[f + _F_N]
     blocks = c[f + _F_BLOCKS]
     mask = (1 << blocks) - 1
+    heard = 1 if c[_BAND] < c[_HEARD] else 0
     if pulses:
         energy = int(vector(n, pulses, c, rc, data, counts))
-        scaled(c, x, _VECTOR, n, energy, c[f + _F_GAIN])
-        if 2 * pulses < n and c[_SPREAD]:
-            spread(c, x, n, blocks, pulses)
+        if heard:
+            scaled(c, x, _VECTOR, n, energy, c[f + _F_GAIN])
+            if 2 * pulses < n and c[_SPREAD]:
+                spread(c, x, n, blocks, pulses)
         if blocks > 1:
             mask = 0
             width = n // blocks
@@ -255,7 +265,13 @@ def leaf(c: ptr32, f: int, rc: ptr32, data: ptr8, counts: ptr32, pulses: int) ->
     low = c[f + _F_LOW]
     filled = c[f + _F_FILL] & mask
     if filled:
-        fill(c, x, n, low, c[f + _F_GAIN])
+        if heard:
+            fill(c, x, n, low, c[f + _F_GAIN])
+        else:
+            end = x + n
+            while x < end:
+                c[_SEED] = c[_SEED] * 1664525 + 1013904223  # wrap
+                x += 1
         return filled if low >= 0 else mask
     end = x + n
     while x < end:

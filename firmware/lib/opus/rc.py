@@ -207,15 +207,18 @@ def tell_fraction(rc: ptr32) -> int:
         bits += 1
     used = ((rc[_FRONT] << 3) + 1 + rc[_RAW] - bits - 1) << 3
     top = half >> (bits - 16)
-    turn = 0
+    # 8 log2(top / 2^15)
     part = 0
-    while turn < 3:
-        square = top * (top >> 1)  # half of it; the whole may have 33 bits
-        top = (square >> 14) + ((((square & 16383) << 1) + (top & 1) * top) >> 15)
-        bit = top >> 16
-        part += part + bit
-        top >>= bit
-        turn += 1
+    if top >= 46341:
+        part = 4
+        if top >= 55110:
+            part = 7 if top >= 60098 else 6
+        elif top >= 50536:
+            part = 5
+    elif top >= 38968:
+        part = 3 if top >= 42496 else 2
+    elif top >= 35734:
+        part = 1
     return used - part
 
 
