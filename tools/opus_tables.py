@@ -85,7 +85,9 @@ def main():
     quarter = words(np.round(8192 * np.sin(np.pi / 2 * np.arange(1921) / 1920)))
     text = '"""Tables that depend on the output rate; made by tools/opus_tables.py.\n\n'
     text += "All are numbers of 16 bits, low byte first. By 48 kHz / rate:\n"
-    text += "`WINDOWS` (RFC 6716 section 4.3.7, Q15), `EMPHASIS` (pole in Q15, six taps in Q10),\n"
+    text += (
+        "`WINDOWS` (RFC 6716 section 4.3.7, Q15), `EMPHASIS` (pole in Q15, six taps in 1/724),\n"
+    )
     text += (
         "`COMB` (post-filter, Q15, by tapset and remainder of the lag, eight taps), `DELAYS` (of\n"
     )
@@ -101,7 +103,7 @@ def main():
         else:
             delay, taps, pole = emphasis(step)
             delays[step] = round(100 * delay)
-        emphases[step] = words([round(pole * 32768), *np.round(taps * 1024)])
+        emphases[step] = words([round(pole * 32768), *np.round(taps * 724)])
         combs[step] = b"".join(
             words(np.round(32768 * comb(step, phase, tapset)))
             for tapset in range(3)
