@@ -284,7 +284,7 @@ def partition(c: ptr32, rc: ptr32, data: ptr8, tables: ptr8, u: ptr32):
 
 @micropython.viper
 def shapes(c: ptr32, rc: ptr32, data: ptr8, tables: ptr8, u: ptr32):
-    """Encode the shapes of all bands, with the bits that `celt_side.allocate` gave them."""
+    """Encode the shapes of all bands, with the bits that `celt_allocation` gave them."""
     total = (rc[_SIZE] << 6) - c[_ANTI]
     balance = c[_BALANCE]
     coded = c[_CODED]
