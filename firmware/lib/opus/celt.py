@@ -125,7 +125,7 @@ class Celt:
         c[_HEARD] = self._heard
         c[_START] = start
         c[_END] = end
-        if channels == 1:
+        if channels == 1 and (c[_CHANNELS] == 2 or c[_LOST]):  # else they are equal
             for band in range(21):
                 if c[_ENERGY + 21 + band] > c[_ENERGY + band]:
                     c[_ENERGY + band] = c[_ENERGY + 21 + band]
