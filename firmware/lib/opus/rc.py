@@ -73,7 +73,7 @@ def icdf(rc: ptr32, data: ptr8, tables: ptr8, offset: int) -> int:
     """Decode with the table at `offset`, in 1/256 (section 4.1.3.3)."""
     span = rc[_RANGE]
     value = rc[_VALUE]
-    unit = ((span >> 1) + (span & 1)) >> 7
+    unit = int((uint(span) + 1) >> 8)
     low = unit * tables[offset]
     symbol = 0
     if value >= low:
@@ -109,7 +109,7 @@ def bit_logp(rc: ptr32, data: ptr8, logp: int) -> int:
     """Decode one bit that is 1 with probability 2^-logp, logp 1 to 16 (section 4.1.3.2)."""
     span = rc[_RANGE]
     value = rc[_VALUE]
-    unit = ((span >> 1) + (span & 1)) >> (logp - 1)
+    unit = int((uint(span) + 1) >> logp)
     bit = 0
     if value >= unit:
         value -= unit
@@ -262,7 +262,7 @@ def icdf_small(rc: ptr32, data: ptr8, tables: ptr8, offset: int, bits: int) -> i
     """Decode with the table at `offset`, in 1/2^bits (bits 2 to 7)."""
     span = rc[_RANGE]
     value = rc[_VALUE]
-    unit = ((span >> 1) + (span & 1)) >> (bits - 1)
+    unit = int((uint(span) + 1) >> bits)
     high = 0
     low = unit * tables[offset]
     symbol = 0

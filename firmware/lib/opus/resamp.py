@@ -97,7 +97,6 @@ def convolve(w: ptr32, y: int, source: ptr32, newest: int, out: ptr32, place: in
         place += phases
         if place >= end:
             return
-        index = inputs
         if inputs == 2:
             w[15] = w[13]
             w[14] = w[12]
@@ -116,7 +115,8 @@ def convolve(w: ptr32, y: int, source: ptr32, newest: int, out: ptr32, place: in
             w[1] = source[newest + 1]
             newest += 2
             w[0] = source[newest]
-            index = 0
+            continue
+        index = inputs
         while index:
             w[15] = w[14]
             w[14] = w[13]

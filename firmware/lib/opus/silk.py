@@ -30,7 +30,7 @@ from opus.silk_noise import noise_add, noise_learn
 from opus.silk_parameters import parameters
 from opus.silk_pulses import excitation, pulses
 from opus.silk_side import indices, stereo_weights
-from opus.silk_synthesis import copy_out, remember, synthesise
+from opus.silk_synthesis import copy_out, synthesise
 from opus.silk_tables import TABLES
 
 _KHZ = const(0)
@@ -202,9 +202,8 @@ class Silk:
         s[_LAST_LAG] = s[_PITCH + s[_SUBFRAMES] - 1]
 
     def _emit(self):
-        copy_out(self.state, 0, self._last)
+        copy_out(self.state, self._last)
         self._last = self.state[_LENGTH]
-        remember(self.state, 0, self._last)
 
     def lose(self, milliseconds):
         """Make up a lost frame of 10 or 20 ms and return its samples' number; 0 without a past."""

@@ -141,6 +141,7 @@ def predict_short(s: ptr32, y: int, count: int, gain: int, at: int):
     upper and lower halves of the last words wait, the newest first.
     """
     order = s[_ORDER]
+    half_order = order >> 1
     high = (gain + 0x8000) >> 16
     low = gain - (high << 16)
     p = _FILTERED + 15
@@ -154,7 +155,7 @@ def predict_short(s: ptr32, y: int, count: int, gain: int, at: int):
     p += 1
     end = p + count
     while p < end:
-        y = order >> 1
+        y = half_order
         if order == 16:
             y = (s[_LOW + 15] * s[_ACTIVE + 15] >> 16) + y
             y = s[_HIGH + 15] * s[_ACTIVE + 15] + y

@@ -147,6 +147,7 @@ def prediction_gain(y: int, z: int, s: ptr32, at: int) -> int:
         c1 = ((z >> 15) + 1) >> 1
         c0 = (z & 0xFFFF ^ 0x8000) - 0x8000
         half = 1 << (bits - 17)
+        twice = uint(rest) + uint(rest)
         up = 32 - bits
         down = bits - 16
         index = here
@@ -162,7 +163,7 @@ def prediction_gain(y: int, z: int, s: ptr32, at: int) -> int:
             z >>= 12
             z = r1 * y + z
             z = s[index] - z
-            if z >= rest or z + rest <= 0:
+            if uint(z + rest) >= twice:
                 return 0
             y = (z + 0x8000) >> 16
             z -= y << 16

@@ -83,7 +83,7 @@ def shells(low: int, at: int, s: ptr32, rc: ptr32, data: ptr8, tables: ptr8, blo
                 else:
                     at += _SHELL_3
                 left = at
-                unit = ((span >> 1) + (span & 1)) >> 7
+                unit = int((uint(span) + 1) >> 8)
                 low = unit * tables[at]
                 if value >= low:
                     span -= low
@@ -121,7 +121,7 @@ def shells(low: int, at: int, s: ptr32, rc: ptr32, data: ptr8, tables: ptr8, blo
                 total = s[out]
                 step = 0
                 while step < extra:
-                    low = (((span >> 1) + (span & 1)) >> 7) * 120
+                    low = int((uint(span) + 1) >> 8) * 120
                     total += total
                     if value >= low:
                         span -= low
@@ -167,7 +167,7 @@ def signs(out: int, low: int, s: ptr32, rc: ptr32, data: ptr8, tables: ptr8, blo
             end = out + 16
             while out < end:
                 if s[out]:
-                    low = (((span >> 1) + (span & 1)) >> 7) * chance
+                    low = int((uint(span) + 1) >> 8) * chance
                     if value >= low:
                         span -= low
                         value -= low

@@ -94,27 +94,23 @@ def synthesise(s):
 
 
 @micropython.viper
-def remember(s: ptr32, at: int, length: int):
-    """Move the newest samples, `length` of them, into the history; `at` is only a register."""
-    at = _SAMPLES
-    end = at + s[_HISTORY]
+def move(s: ptr32, at: int, end: int, back: int):
+    """Fill the words from `at` up to `end`, a multiple of four, with those `back` further on."""
     while at < end:
-        s[at] = s[at + length]
-        at += 1
+        s[at] = s[at + back]
+        s[at + 1] = s[at + 1 + back]
+        s[at + 2] = s[at + 2 + back]
+        s[at + 3] = s[at + 3 + back]
+        at += 4
 
 
-@micropython.viper
-def copy_out(s: ptr32, at: int, last: int):
-    """Copy the frame behind the history to the output, behind its last `last` samples' end.
+def copy_out(s, last):
+    """Copy the frame behind the history to the output, and move the history on.
 
-    `at` is only a register.
+    `last`: the length of the frame before, whose end stays in front of the output.
     """
-    at = _OUT - 64
-    while at < _OUT:
-        s[at] = s[at + last]
-        at += 1
-    from_here = _SAMPLES + s[_HISTORY] - _OUT
-    end = _OUT + s[_LENGTH]
-    while at < end:
-        s[at] = s[at + from_here]
-        at += 1
+    length = s[_LENGTH]
+    history = s[_HISTORY]
+    move(s, _OUT - 64, _OUT, last)
+    move(s, _OUT, _OUT + length, _SAMPLES + history - _OUT)
+    move(s, _SAMPLES, _SAMPLES + history, length)
