@@ -8,8 +8,8 @@
 coded without the frame before, 19 bits kept for the anti-collapse flag, 22 trim, 27-29 a split,
 32 energies as the decoder has them (log2, Q16), 74 as they are, 116 errors, 158 curve below them,
 179 boosts that are wanted; 256 caps, 277 boosts, 298 bits, 319 fine bits, 340 priorities, 361-444
-allocation; 512 coefficients and then shapes, 832 pulses, 880 sizes, 928-977 stack,
-978 where the rows of the table of vectors' numbers start, 993-1136 lists of the search.
+allocation; 512 coefficients and then shapes, 832 pulses, 880 sizes, 928-1007 stack,
+1008-1151 lists of the search.
 
 The signal's side is described in `celt_enc_signal`.
 """
@@ -38,8 +38,7 @@ _INTRA = const(13)
 _ANTI = const(19)
 _ENERGY = const(32)
 _SHAPES = const(512)
-_ROWS = const(978)
-_WORDS = const(1137)
+_WORDS = const(1152)
 
 _POINTS = const(12)
 _DOWN = const(21)
@@ -75,8 +74,6 @@ class CeltEncoder:
         c[_END] = 17
         c[_CHANNELS] = 1
         c[_INTRA] = 1
-        for n in range(15):
-            c[_ROWS + n] = self._counts[n]
 
     @property
     def final_range(self):

@@ -11,9 +11,8 @@ from opus.rc_enc import encode, raw_bits
 _VECTOR = const(832)
 _SIZES = const(880)
 _TO_SIZES = const(48)  # from the pulses to the sizes of the same places
-_ROWS = const(978)
-_FILLED = const(993)  # places with pulses
-_EMPTY = const(1041)  # sizes of places without
+_FILLED = const(1008)  # places with pulses
+_EMPTY = const(1056)  # sizes of places without
 _TO_PLACES = const(48)  # from these to the places
 
 
@@ -141,7 +140,7 @@ def search(c: ptr32, at: int, n: int, k: int):
 
 
 @micropython.viper
-def vector(c: ptr32, at: int, rc: ptr32, data: ptr8, u: ptr32, n: int, k: int):
+def vector(c: ptr32, at: int, rc: ptr32, data: ptr8, counts: ptr32, n: int, k: int):
     """Encode the vector of `k` pulses in `n` places that ends before `at` (section 5.3.8.1).
 
     `u` as `celt_pulses.vector_counts` makes it.
@@ -158,14 +157,14 @@ def vector(c: ptr32, at: int, rc: ptr32, data: ptr8, u: ptr32, n: int, k: int):
         if places == 2:
             index = uint(1)
         elif count + 1 < places - 1:
-            index = uint(u[c[_ROWS + count + 1] + places - 1])
+            index = uint(counts[counts[count + 1] + places - 1])
         else:
-            index = uint(u[c[_ROWS + places - 1] + count + 1])
+            index = uint(counts[counts[places - 1] + count + 1])
     while places <= n:
         if count < places:
-            index += uint(u[c[_ROWS + count] + places])
+            index += uint(counts[counts[count] + places])
         else:
-            index += uint(u[c[_ROWS + places] + count])
+            index += uint(counts[counts[places] + count])
         at -= 1
         value = c[at]
         if value > 0:
@@ -173,16 +172,16 @@ def vector(c: ptr32, at: int, rc: ptr32, data: ptr8, u: ptr32, n: int, k: int):
         elif value < 0:
             count -= value
             if count + 1 < places:
-                index += uint(u[c[_ROWS + count + 1] + places])
+                index += uint(counts[counts[count + 1] + places])
             else:
-                index += uint(u[c[_ROWS + places] + count + 1])
+                index += uint(counts[counts[places] + count + 1])
         places += 1
     # the number of vectors, below 2^32
-    top = uint(u[c[_ROWS + k] + n]) if k < n else uint(u[c[_ROWS + n] + k])
+    top = uint(counts[counts[k] + n]) if k < n else uint(counts[counts[n] + k])
     if k + 1 < n:
-        top += uint(u[c[_ROWS + k + 1] + n])
+        top += uint(counts[counts[k + 1] + n])
     else:
-        top += uint(u[c[_ROWS + n] + k + 1])
+        top += uint(counts[counts[n] + k + 1])
     top -= uint(1)
     low_bits = 0
     while top >> low_bits > uint(255):

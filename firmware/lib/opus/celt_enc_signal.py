@@ -110,7 +110,7 @@ def attack(m: ptr32, at: int) -> int:
             value = m[at] >> 9
             level += value * value
             at += 1
-        if level >> 5 > before:
+        if level >> 3 > before:
             found = 1
         before += (level - before) >> 1
     m[_LEVEL] = before

@@ -144,4 +144,4 @@ def weigh(c: ptr32, rc: ptr32, tables: ptr8):
         tilt = 2 * _ONE
     elif tilt < -2 * _ONE:
         tilt = -2 * _ONE
-    c[_TRIM] = (4 * _ONE - tilt + (_ONE >> 1)) >> 16
+    c[_TRIM] = (8 * _ONE - tilt + (_ONE >> 1)) >> 16
