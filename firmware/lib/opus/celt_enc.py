@@ -5,11 +5,13 @@
 
 0 frame size (3), 1 first band (0), 2 band after the last (17), 3 channels (1), 4 transient,
 9 balance of bits, 10 bands with shapes, 11 bits left, 12 band, 13 whether energies are
-coded without the frame before, 19 bits kept for the anti-collapse flag, 22 trim, 27-29 a split,
+coded without the frame before, 14 bands in time (a mask), 19 bits kept for the anti-collapse flag,
+22 trim, 25-31 a split,
 32 energies as the decoder has them (log2, Q16), 74 as they are, 116 errors, 158 curve below them,
 179 boosts that are wanted; 256 caps, 277 boosts, 298 bits, 319 fine bits, 340 priorities, 361-444
 allocation; 512 coefficients and then shapes, 832 pulses, 880 sizes, 928-1007 stack,
-1008-1151 lists of the search.
+1008-1151 lists of the search,
+1152 a band in time.
 
 The signal's side is described in `celt_enc_signal`.
 """
@@ -20,6 +22,7 @@ from micropython import const
 
 from opus.celt_allocation import allocate
 from opus.celt_enc_bands import shapes
+from opus.celt_enc_resolution import choose
 from opus.celt_enc_side import boosts, coarse, fine, finest, flags
 from opus.celt_enc_signal import attack, emphasise, measure, transform
 from opus.celt_enc_weigh import weigh
@@ -38,7 +41,7 @@ _INTRA = const(13)
 _ANTI = const(19)
 _ENERGY = const(32)
 _SHAPES = const(512)
-_WORDS = const(1152)
+_WORDS = const(1200)
 
 _POINTS = const(12)
 _DOWN = const(21)
@@ -105,6 +108,7 @@ class CeltEncoder:
         transform(c, self.signal, self._window, self._order, self._turns, self._quarter, TABLES)
         measure(c, _SHAPES, TABLES)
         weigh(c, rc, TABLES)
+        choose(c, TABLES)
         bit_logp(rc, data, 0, 1)  # no post-filter
         bit_logp(rc, data, c[_TRANSIENT], 3)
         bit_logp(rc, data, c[_INTRA], 3)

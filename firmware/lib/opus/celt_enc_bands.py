@@ -8,6 +8,7 @@ import micropython
 from micropython import const
 
 from opus.celt_enc_pulses import search, vector
+from opus.celt_enc_resolution import in_time
 from opus.celt_split import angle_steps, partition, sides
 from opus.rc import tell_fraction
 from opus.rc_enc import encode, uniform
@@ -19,6 +20,7 @@ _BALANCE = const(9)
 _CODED = const(10)
 _LEFT = const(11)
 _BAND = const(12)
+_IN_TIME = const(14)
 _ANTI = const(19)
 _DELTA = const(27)
 _ANGLE = const(28)
@@ -27,6 +29,7 @@ _PULSES = const(298)
 _SHAPES = const(512)
 _VECTOR = const(832)
 _STACK = const(928)
+_TIME = const(1152)
 
 _F_N = const(1)
 _F_BITS = const(2)
@@ -134,6 +137,7 @@ def shapes(c: ptr32, rc: ptr32, data: ptr8, tables: ptr8, counts: ptr32):
     balance = c[_BALANCE]
     coded = c[_CODED]
     blocks = 8 if c[_TRANSIENT] else 1
+    mask = c[_IN_TIME]
     f = _STACK
     index = 0
     while index < _BANDS:
@@ -161,6 +165,10 @@ def shapes(c: ptr32, rc: ptr32, data: ptr8, tables: ptr8, counts: ptr32):
         c[f + _F_N] = (tables[index + 1] << 3) - edge
         c[f + _F_BITS] = bits
         c[f + _F_BLOCKS] = blocks
+        if mask >> index & 1:
+            in_time(c[f], c[f + _F_N], c)
+            c[f] = _TIME
+            c[f + _F_BLOCKS] = 4
         c[f + _F_LM] = 3
         c[f + _F_STAGE] = 0
         partition(c, f, rc, data, tables, counts, theta, leaf)

@@ -15,6 +15,7 @@ _RAW = const(8)
 
 _TRANSIENT = const(4)
 _INTRA = const(13)
+_IN_TIME = const(14)
 _TRIM = const(22)
 _ENERGY = const(32)
 _TARGET = const(74)
@@ -122,16 +123,20 @@ def coarse(c: ptr32, rc: ptr32, data: ptr8, tables: ptr8):
 
 @micropython.viper
 def flags(c: ptr32, rc: ptr32, data: ptr8, tables: ptr8):
-    """Encode that resolutions do not change (section 4.3.1) and pulses are not spread."""
+    """Encode which bands change their resolution (section 4.3.1), and that none is spread."""
     transient = c[_TRANSIENT]
-    # bits are of changes from band to band; a transient's first says 1: as the blocks are
-    bit_logp(rc, data, transient, 2 if transient else 4)
-    band = 1
+    # a transient's bands say 1: as the blocks are
+    mask = (1 << _BANDS) - 1 if transient else c[_IN_TIME]
+    # bits are of changes from band to band
+    changes = mask ^ (mask << 1)
+    logp = 2 if transient else 4
+    band = 0
     while band < _BANDS:
-        bit_logp(rc, data, 0, 4 if transient else 5)
+        bit_logp(rc, data, changes >> band & 1, logp)
+        logp = 4 if transient else 5
         band += 1
-    if transient:
-        bit_logp(rc, data, 0, 1)  # which of two tables; they differ here only
+    if mask:
+        bit_logp(rc, data, 0, 1)  # the first of two tables
     icdf(rc, data, tables, _T_SPREAD, 0, 5)
 
 
