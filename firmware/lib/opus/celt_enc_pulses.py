@@ -87,17 +87,18 @@ def search(c: ptr32, at: int, n: int, k: int):
         half = 0
         shift = 0
     fit = 0
+    top = -1
+    top_at = 0
     while count < k:
         while count >> fit:
             fit += 1
-        top = -1
-        top_at = 0
-        at = _EMPTY
-        while at < empty:
-            if c[at] > top:
-                top = c[at]
-                top_at = at
-            at += 1
+        if top < 0:
+            at = _EMPTY
+            while at < empty:
+                if c[at] > top:
+                    top = c[at]
+                    top_at = at
+                at += 1
         best = 0
         best_square = -1
         best_energy = 1
@@ -119,6 +120,7 @@ def search(c: ptr32, at: int, n: int, k: int):
                 best = c[top_at + _TO_PLACES]
                 best_energy = energy + 1
                 c[top_at] = -1
+                top = -1
                 c[filled] = best
                 filled += 1
         product += c[best]

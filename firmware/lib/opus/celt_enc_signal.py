@@ -172,7 +172,8 @@ def transform(
         at = 0
         while at < _FRAME:
             c[_SHAPES + at] = m[_WORK + at]
-            at += 1
+            c[_SHAPES + 1 + at] = m[_WORK + 1 + at]
+            at += 2
         return
     block = 0
     while block < 8:
@@ -207,8 +208,15 @@ def measure(c: ptr32, at: int, tables: ptr8):
         end += tables[band + 1] - tables[band] << 3
         top = 0
         while at < end:
-            top |= c[at] ^ (c[at] >> 31)
-            at += 1
+            value = c[at]
+            top |= value ^ (value >> 31)
+            value = c[at + 1]
+            top |= value ^ (value >> 31)
+            value = c[at + 2]
+            top |= value ^ (value >> 31)
+            value = c[at + 3]
+            top |= value ^ (value >> 31)
+            at += 4
         shift = -12
         while top:
             top >>= 1
@@ -220,7 +228,9 @@ def measure(c: ptr32, at: int, tables: ptr8):
             while at < end:
                 value = (c[at] + half) >> shift
                 energy += value * value
-                at += 1
+                value = (c[at + 1] + half) >> shift
+                energy += value * value
+                at += 2
         else:
             while at < end:
                 value = c[at] << (0 - shift)
@@ -239,7 +249,8 @@ def measure(c: ptr32, at: int, tables: ptr8):
                 half = 1 << (shift - 1)
                 while at < end:
                     c[at] = (c[at] + half) >> shift
-                    at += 1
+                    c[at + 1] = (c[at + 1] + half) >> shift
+                    at += 2
             else:
                 while at < end:
                     c[at] <<= 0 - shift
