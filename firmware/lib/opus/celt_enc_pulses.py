@@ -8,7 +8,6 @@ from micropython import const
 
 from opus.rc_enc import encode, raw_bits
 
-_VECTOR = const(832)
 _SIZES = const(880)
 _TO_SIZES = const(48)  # from the pulses to the sizes of the same places
 _FILLED = const(1008)  # places with pulses
@@ -23,19 +22,17 @@ def search(c: ptr32, at: int, n: int, k: int):
     Pulses that surely belong to it first, then one by one where the cosine grows most. Of places
     without pulses only the largest competes, and none that is below the mean.
     """
-    first = at
+    first = at - _SIZES
+    at = _SIZES
     end = at + n
-    out = _SIZES
     total = 0
     while at < end:
-        value = c[at]
+        value = c[first + at]
         if value < 0:
             value = 0 - value
-        c[out] = value
-        total += value
-        out += 1
+        c[at] = value
         at += 1
-    end = out
+        total = value + total
     # sizes together from 2^14 up to 2^15
     at = _SIZES
     if total == 0:
@@ -127,17 +124,13 @@ def search(c: ptr32, at: int, n: int, k: int):
         energy = best_energy
         c[best - _TO_SIZES] += 2
         count += 1
-    at = first
-    end = first + n
-    out = _VECTOR
-    while at < end:
-        value = c[out]
-        if value:
-            value >>= 1
-            if c[at] < 0:
-                value = 0 - value
-            c[out] = value
-        out += 1
+    at = _FILLED
+    while at < filled:
+        place = c[at]
+        value = c[place - _TO_SIZES] >> 1
+        if c[first + place] < 0:
+            value = 0 - value
+        c[place - _TO_SIZES] = value
         at += 1
 
 
