@@ -6,7 +6,7 @@ PY := $(VENV)/bin/python
 SPEECH := build/speech/pocketsphinx
 SPHINX := 5.1.1
 # tests at once
-JOBS ?= 2
+JOBS ?= 4
 TOOL = $(PY) -m tools.flash $(if $(PORT),--port "$(PORT)") $(if $(BOARD),--board "$(BOARD)")
 FONTS = $(if $(FONT),--font "$(FONT)") $(if $(CHARS),--chars "$(CHARS)")
 
