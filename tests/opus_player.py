@@ -94,7 +94,7 @@ def packets(mode, bandwidth, milliseconds, bitrate, kind="speech", length=0.2, *
         mode=mode,
         bandwidth=bandwidth,
         bitrate=bitrate,
-        complexity=4,
+        complexity=10,  # with every tool, the pitch post-filter too
         **settings,
     )
     if stereo:
