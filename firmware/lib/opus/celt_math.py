@@ -1,9 +1,6 @@
 """Functions of whole numbers that the CELT layers of decoder and encoder share."""
 
 import micropython
-from micropython import const
-
-_SCALE = const(222)
 
 
 @micropython.viper
@@ -32,12 +29,9 @@ def log2(x: int) -> int:
 
 
 @micropython.viper
-def root_inverse(energy: int, c: ptr32) -> int:
-    """Return 1 / sqrt(energy) as a number in Q14 from 2^14 to 2^15; word 222 of `c` has the shift.
-
-    The value is the number / 2^14 / 2^(8 + shift).
-    """
-    shift = 0
+def scaled(c: ptr32, x: int, source: int, n: int, energy: int, gain: int):
+    """Scale `n` words to the energy of `gain` (Q15) squared, in Q16, from `source` to `x`."""
+    shift = 6
     while energy >> 16:
         energy = (energy >> 2) + (energy >> 1 & 1)
         shift += 1
@@ -46,32 +40,23 @@ def root_inverse(energy: int, c: ptr32) -> int:
     while (energy >> 14) == 0:
         energy <<= 2
         shift -= 1
-    c[_SCALE] = shift
-    # a parabola, then Newton's step twice
-    x = energy >> 1
-    y = 41907 + (x * (-48499 + (x * 23400 >> 15)) >> 15)
+    # the inverse of the root, Q14: a parabola, then Newton's step twice
+    half = energy >> 1
+    y = 41907 + (half * (-48499 + (half * 23400 >> 15)) >> 15)
     turn = 0
     while turn < 2:
-        square = (y * y >> 13) * x >> 15  # near 1, Q15
+        square = (y * y >> 13) * half >> 15  # near 1, Q15
         y = (y * (49152 - ((square + 1) >> 1)) + 16384) >> 15
         turn += 1
-    return y
-
-
-@micropython.viper
-def scaled(c: ptr32, x: int, source: int, n: int, energy: int, gain: int):
-    """Scale `n` words to the energy of `gain` (Q15) squared, in Q16, from `source` to `x`."""
-    factor = int(root_inverse(energy, c)) * gain >> 15
-    shift = 6 + c[_SCALE]
+    factor = y * gain >> 15
     end = x + n
+    source -= x
     if shift < 1:
         while x < end:
-            c[x] = c[source] * factor << (0 - shift)
+            c[x] = c[source + x] * factor << (0 - shift)
             x += 1
-            source += 1
         return
     half = 1 << (shift - 1)
-    source -= x
     while x < end:
         c[x] = (c[source + x] * factor + half) >> shift
         x += 1

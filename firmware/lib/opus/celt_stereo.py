@@ -4,7 +4,7 @@ import micropython
 from micropython import const
 
 from opus.celt_bands import band, single
-from opus.celt_math import root_inverse
+from opus.celt_math import scaled
 from opus.celt_split import angle_steps, sides
 from opus.rc import bit_logp, decode, raw_bits, tell_fraction, uniform, update
 
@@ -17,7 +17,6 @@ _HEARD = const(13)
 _MIDDLE = const(25)
 _SIDE = const(26)
 _DELTA = const(27)
-_SCALE = const(222)
 _CHANNEL = const(960)
 
 _F_N = const(1)
@@ -193,14 +192,12 @@ def merge(c: ptr32, x: int, y: int, n: int, middle: int):
             c[y + turn] = c[x + turn]
             turn += 1
         return
-    left_gain = int(root_inverse(left, c))
-    left_shift = 7 + c[_SCALE]
-    right_gain = int(root_inverse(right, c))
-    right_shift = 7 + c[_SCALE]
     turn = 0
     while turn < n:
         a = (c[x + turn] >> 2) * middle >> 15
         b = c[y + turn] >> 2
-        c[x + turn] = (a - b) * left_gain >> left_shift
-        c[y + turn] = (a + b) * right_gain >> right_shift
+        c[x + turn] = a - b
+        c[y + turn] = a + b
         turn += 1
+    scaled(c, x, x, n, left << 1, _FULL)
+    scaled(c, y, y, n, right << 1, _FULL)

@@ -15,7 +15,7 @@ twice the largest: with factors in Q12 a product takes one multiplication.
 import micropython
 from micropython import const
 
-from opus.celt_math import power, root_inverse, scaled
+from opus.celt_math import power, scaled
 
 _LM = const(0)
 _START = const(1)
@@ -25,7 +25,6 @@ _TRANSIENT = const(4)
 _HEARD = const(13)
 _SEED = const(8)
 _SILENCE = const(15)
-_SCALE = const(222)
 _ENERGY = const(32)
 _LOG1 = const(74)
 _LOG2 = const(116)
@@ -60,6 +59,14 @@ def anti_collapse(c: ptr32, tables: ptr8):
     band = c[_START]
     while band < c[_END] and band < c[_HEARD]:
         width = tables[band + 1] - tables[band]
+        n = width << lm
+        square = n << 20
+        root = 0  # of n, Q10
+        bit = 1 << 14
+        while bit:
+            if (root + bit) * (root + bit) <= square:
+                root += bit
+            bit >>= 1
         depth = (1 + c[_PULSES + band]) // width >> lm
         part = (0 - depth) << 13
         limit = 0
@@ -87,9 +94,8 @@ def anti_collapse(c: ptr32, tables: ptr8):
                     level = level * 23170 >> 14
             if level > limit:
                 level = limit
-            level = level * int(root_inverse(width << lm, c)) >> (21 + c[_SCALE])
+            level = (level << 11) // root
             x = _SHAPES + channel * 960 + (tables[band] << lm)
-            n = width << lm
             mask = c[_MASKS + band * channels + channel]
             filled = 0
             block = 0

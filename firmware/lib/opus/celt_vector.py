@@ -43,7 +43,7 @@ def vector(n: int, k: int, c: ptr32, rc: ptr32, data: ptr8, counts: ptr32) -> in
     top += uint(counts[counts[k + 1] + n] if k + 1 < n else counts[counts[n] + k + 1]) - uint(1)
 
     # which of them: section 4.1.5, here for numbers of 32 bits
-    low_bits = 0
+    low_bits = 16 if top >> 24 else 8 if top >> 16 else 0
     while top >> low_bits > uint(255):
         low_bits += 1
     parts = int(top >> low_bits) + 1
@@ -108,11 +108,21 @@ def vector(n: int, k: int, c: ptr32, rc: ptr32, data: ptr8, counts: ptr32) -> in
                 c[end - n] = 0
                 n -= 1
                 continue
-            before = k
-            negative = 0
-            if index >= q:
-                index -= q
-                negative = 1
+        else:
+            row = counts[n]
+            q = uint(counts[row + k + 1])
+        before = k
+        negative = 0
+        if index >= q:
+            index -= q
+            negative = 1
+        if k >= n and index >= uint(counts[row + n]):
+            while uint(counts[row + k]) > index:
+                k -= 1
+            p = uint(counts[row + k])
+        else:
+            if k > n:
+                k = n
             while True:
                 k -= 1
                 row = counts[k]
@@ -120,21 +130,6 @@ def vector(n: int, k: int, c: ptr32, rc: ptr32, data: ptr8, counts: ptr32) -> in
                 if p <= index:
                     break
             above = counts[k + 1]
-        else:
-            row = counts[n]
-            p = uint(counts[row + k + 1])
-            negative = 0
-            if index >= p:
-                index -= p
-                negative = 1
-            before = k
-            while True:
-                p = uint(counts[counts[k] + n] if k < n else counts[row + k])
-                if p <= index:
-                    break
-                k -= 1
-            row = counts[k] if k < n else 0
-            above = counts[k + 1] if k < n else 0
         index -= p
         value = before - k
         energy += value * value
