@@ -26,7 +26,6 @@ from opus.celt_pulses import vector_counts
 from opus.celt_rates import COMB, EMPHASIS, QUARTER, WINDOWS
 from opus.celt_side import finest, head
 from opus.celt_syn import (
-    advance,
     anti_collapse,
     denormalise,
     emphasise,
@@ -95,7 +94,8 @@ class Celt:
         m[_HISTORY] = 2048 // step
         m[_POINTS] = largest // 2
         m[_WORK] = work
-        m[_MEMORY] = work + largest
+        m[_MEMORY] = at = work + largest
+        self._history = memoryview(m)[at : at + m[_HISTORY]]
         self.reset()
 
     def reset(self):
@@ -176,7 +176,7 @@ class Celt:
                 gain = 32767
                 self._periodic = True
             decay = m[_DECAY]
-            advance(m, m[_MEMORY])
+            self._advance()
             extend(m, self.window, gain * decay >> 15, 26214 * decay >> 15)
             taps(m, self._comb, 1, m[_FILTER + 3], m[_FILTER + 4], m[_FILTER + 5])
             tail(m, self.window)
@@ -209,9 +209,8 @@ class Celt:
             n,
             count // n,
         )
-        at = m[_MEMORY]
-        advance(m, at)
-        at += m[_HISTORY] - count
+        self._advance()
+        at = m[_MEMORY] + m[_HISTORY] - count
         unfold(m, at, self.window, n)
         taps(m, comb, 0, m[f], m[f + 1], m[f + 2])
         taps(m, comb, 1, m[f + 3], m[f + 4], m[f + 5])
@@ -226,6 +225,11 @@ class Celt:
             m[f] = lag
             m[f + 1] = gain
             m[f + 2] = tapset
+
+    def _advance(self):
+        # drop the oldest samples: a frame is to come
+        count = self.signal[_COUNT]
+        self._history[:-count] = self._history[count:]
 
     def _emit(self, out, place, add):
         m = self.signal

@@ -188,17 +188,6 @@ def denormalise(c: ptr32, m: ptr32, tables: ptr8):
 
 
 @micropython.viper
-def advance(m: ptr32, at: int):
-    """Drop the oldest samples of the history, which begins at `at`: a frame is to come."""
-    count = m[_COUNT]
-    end = at + m[_HISTORY] - count
-    while at < end:
-        m[at] = m[at + count]
-        m[at + 1] = m[at + count + 1]
-        at += 2
-
-
-@micropython.viper
 def unfold(m: ptr32, at: int, window: ptr16, n: int):
     """Join blocks of `n` transformed words to what came before (section 4.3.7), at `at`."""
     overlap = m[_OVERLAP]
@@ -328,17 +317,22 @@ def comb(m: ptr32, at: int, end: int, slot: int):
 @micropython.viper
 def post_filter(m: ptr32, at: int, window: ptr16, lm: int):
     """Filter the frame that begins at `at` (section 4.3.7.1); slots 0 to 2 are ready."""
-    overlap = m[_OVERLAP]
+    middle = at + m[_OVERLAP]
     now = m[_LAGS + 4]
-    if m[_LAGS + 3] or now:
+    same = 1
+    k = _FILTER
+    while k < _FILTER + 3:
+        if m[k] != m[k + 3]:
+            same = 0
+        k += 1
+    if same == 0:
         fade(m, at, window, 0)
-    if lm:
-        end = at + m[_COUNT]
-        at += overlap
-        if now or m[_LAGS + 5]:
-            fade(m, at, window, 1)
-            if m[_LAGS + 5]:
-                comb(m, at + overlap, end, 2)
+    elif now:
+        comb(m, at, middle, 1)
+    if lm and (now or m[_LAGS + 5]):
+        fade(m, middle, window, 1)
+        if m[_LAGS + 5]:
+            comb(m, middle + m[_OVERLAP], at + m[_COUNT], 2)
 
 
 @micropython.viper

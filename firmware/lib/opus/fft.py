@@ -127,7 +127,7 @@ def inverse(
             radix = 3
         else:
             radix = 5
-        if peak * radix > _MOST:
+        if peak * radix > _MOST and rest > radix:
             peak = int(largest(m, work, words))
             peak += peak >> 1
         peak *= radix
