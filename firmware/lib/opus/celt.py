@@ -66,6 +66,7 @@ _POINTS = const(12)
 _WORK = const(13)
 _MEMORY = const(14)
 _DECAY = const(15)
+_SUMS = const(16)
 _COEFFICIENTS = const(128)
 
 
@@ -108,8 +109,8 @@ class Celt:
             c[_LOG1 + index] = -28 * 65536
         self._periodic = False
         m[_EMPHASIS] = 0
-        for index in range(_FILTER, _FILTER + 6):
-            m[index] = 0
+        for index in range(6):
+            m[_FILTER + index] = m[_SUMS + index] = 0
         for index in range(24, len(m)):
             m[index] = 0
 

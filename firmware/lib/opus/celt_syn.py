@@ -4,7 +4,7 @@ State `c` as in `celt`; `m` is the signal side at the output rate, 48 kHz / step
 
 0 step, 1 samples of the frame, 2 of the overlap, 3 of the history, 4 de-emphasis, 5-10 post-filter
 before (lag, gain, tapset) and now, 12 points of the largest FFT, 13 where its work lies, 14 where
-the history lies, 11 lag and 15 decay of concealment; 24-31, 32-39, 40-47 post-filter's taps
+the history lies, 11 lag and 15 decay of concealment, 16-20 sums of the de-emphasis; 24-31, 32-39, 40-47 post-filter's taps
 before, now and next, 48-50 their lags, 51-53 their gains; 64 overlap, 128 coefficients;
 21 exponent of the coefficients.
 
@@ -39,6 +39,7 @@ _HISTORY = const(3)
 _EMPHASIS = const(4)
 _FILTER = const(5)
 _WORK = const(13)
+_SUMS = const(16)
 _DOWN = const(21)
 _TAPS = const(24)
 _LAGS = const(48)
@@ -245,15 +246,18 @@ def taps(m: ptr32, rates: ptr16, slot: int, lag: int, gain: int, tapset: int):
         lag = 15
     whole = lag // step
     row = (tapset * step + lag - whole * step) * 8
+    ahead = 4 - whole if whole < 4 else 0  # taps that would look ahead
+    whole += ahead
+    row += ahead
     at = _TAPS + slot * 8
     m[_LAGS + slot] = whole
     m[_LAGS + 3 + slot] = gain
     rest = 1 << 17
     k = 0
     while k < 8:
-        value = (rates[row + k] ^ 0x8000) - 0x8000
-        if whole + k < 4:  # would look ahead
-            value = 0
+        value = 0
+        if k < 8 - ahead:
+            value = (rates[row + k] ^ 0x8000) - 0x8000
         rest += value * gain
         m[at + k] = rest >> 18
         rest &= 0x3FFFF  # so that the sum is right: the low tones' gain
@@ -299,19 +303,28 @@ def comb(m: ptr32, at: int, end: int, slot: int):
     h5 = m[t + 5]
     h6 = m[t + 6]
     h7 = m[t + 7]
-    p = at - m[_LAGS + slot]
+    back = 3 - m[_LAGS + slot]
     most = uint(2 * _LIMIT)
+    # sums wait in s0 to s6 for the samples to come; seven turns only fill them
+    first = at
+    at -= 7
+    s0 = s1 = s2 = s3 = s4 = s5 = s6 = 0
     while at < end:
-        y = m[p + 3] * h0 + m[p + 2] * h1
-        y = m[p + 1] * h2 + m[p] * h3 + y
-        y = m[p - 1] * h4 + m[p - 2] * h5 + y
-        y = m[p - 3] * h6 + m[p - 4] * h7 + y
-        y = ((y + 2048) >> 12) + m[at]
-        if uint(y + _LIMIT) > most:
-            y = _LIMIT if y > 0 else -_LIMIT
-        m[at] = y
+        x = m[at + back]
+        y = x * h0 + s0
+        s0 = x * h1 + s1
+        s1 = x * h2 + s2
+        s2 = x * h3 + s3
+        s3 = x * h4 + s4
+        s4 = x * h5 + s5
+        s5 = x * h6 + s6
+        s6 = x * h7
+        if at >= first:
+            y = ((y + 2048) >> 12) + m[at]
+            if uint(y + _LIMIT) > most:
+                y = _LIMIT if y > 0 else -_LIMIT
+            m[at] = y
         at += 1
-        p += 1
 
 
 @micropython.viper
@@ -346,20 +359,33 @@ def emphasise(m: ptr32, at: int, rates: ptr16, out: ptr32, place: int, add: int)
     f4 = (rates[5] ^ 0x8000) - 0x8000
     f5 = (rates[6] ^ 0x8000) - 0x8000
     last = m[_EMPHASIS]
-    at -= 5
+    s0 = m[_SUMS]
+    s1 = m[_SUMS + 1]
+    s2 = m[_SUMS + 2]
+    s3 = m[_SUMS + 3]
+    s4 = m[_SUMS + 4]
     end = at + m[_COUNT]
+    place -= at
     while at < end:
-        y = m[at] * f5 + m[at + 1] * f4
-        y = m[at + 2] * f3 + m[at + 3] * f2 + y
-        y = m[at + 4] * f1 + m[at + 5] * f0 + y
+        x = m[at]
+        y = x * f0 + s0
+        s0 = x * f1 + s1
+        s1 = x * f2 + s2
+        s2 = x * f3 + s3
+        s3 = x * f4 + s4
+        s4 = x * f5
         last = (last >> 15) * pole + ((last & 0x7FFF) * pole >> 15) + (y >> 4)
         y = (last + 128) >> 8
         if add:
-            y += out[place]
-        out[place] = y
-        place += 1
+            y += out[place + at]
+        out[place + at] = y
         at += 1
     m[_EMPHASIS] = last
+    m[_SUMS] = s0
+    m[_SUMS + 1] = s1
+    m[_SUMS + 2] = s2
+    m[_SUMS + 3] = s3
+    m[_SUMS + 4] = s4
 
 
 @micropython.viper
