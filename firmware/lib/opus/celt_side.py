@@ -18,7 +18,9 @@ from opus.rc import (
     update,
 )
 
-_SIZE = const(3)  # of rc
+_FRONT = const(2)  # of rc
+_SIZE = const(3)
+_RAW = const(8)
 
 _LM = const(0)
 _START = const(1)
@@ -197,7 +199,9 @@ def coarse(c: ptr32, rc: ptr32, data: ptr8, tables: ptr8, intra: int):
             model = row + 40
         channel = 0
         while channel < channels:
-            left = total - int(tell(rc))
+            left = total - (rc[_FRONT] << 3) - rc[_RAW]  # or more
+            if left < 15:
+                left = total - int(tell(rc))
             if left >= 15:
                 step = int(laplace(rc, data, tables[model] << 7, tables[model + 1] << 6))
             elif left >= 2:
@@ -235,18 +239,19 @@ def coarse(c: ptr32, rc: ptr32, data: ptr8, tables: ptr8, intra: int):
 def changes(c: ptr32, rc: ptr32, data: ptr8, tables: ptr8):
     """Decode the changes of time and frequency resolution (section 4.3.1)."""
     budget = rc[_SIZE] << 3
-    used = int(tell(rc))
     transient = c[_TRANSIENT]
     chance = 2 if transient else 4
-    spare = 1 if c[_LM] > 0 and used + chance + 1 <= budget else 0
+    spare = 1 if c[_LM] > 0 and int(tell(rc)) + chance + 1 <= budget else 0
     budget -= spare
     changed = 0
     now = 0
     band = c[_START]
     while band < c[_END]:
+        used = (rc[_FRONT] << 3) + rc[_RAW]  # or less
+        if used + chance > budget:
+            used = int(tell(rc))
         if used + chance <= budget:
             now ^= int(bit_logp(rc, data, chance))
-            used = int(tell(rc))
             changed |= now
         c[_TF + band] = now
         chance = 4 if transient else 5
@@ -266,7 +271,6 @@ def boosts(c: ptr32, rc: ptr32, data: ptr8, tables: ptr8):
     frame = c[_LM]
     channels = c[_CHANNELS]
     total = rc[_SIZE] << 6
-    used = int(tell_fraction(rc))
     logp = 6
     band = 0
     while band < 21:
@@ -281,10 +285,13 @@ def boosts(c: ptr32, rc: ptr32, data: ptr8, tables: ptr8):
             if quantum > width << 3:
                 quantum = width << 3
             chance = logp
-            while used + (chance << 3) < total and boost < cap:
-                bit = int(bit_logp(rc, data, chance))
-                used = int(tell_fraction(rc))
-                if bit == 0:
+            while boost < cap:
+                used = (rc[_FRONT] << 6) + (rc[_RAW] << 3)  # or less
+                if used + (chance << 3) >= total:
+                    used = int(tell_fraction(rc))
+                    if used + (chance << 3) >= total:
+                        break
+                if int(bit_logp(rc, data, chance)) == 0:
                     break
                 boost += quantum
                 total -= quantum
@@ -294,7 +301,7 @@ def boosts(c: ptr32, rc: ptr32, data: ptr8, tables: ptr8):
         c[_BOOST + band] = boost
         band += 1
     c[_TRIM] = 5
-    if used + 48 <= total:
+    if int(tell_fraction(rc)) + 48 <= total:
         c[_TRIM] = int(icdf_small(rc, data, tables, _T_TRIM, 7))
 
 
@@ -302,11 +309,12 @@ def boosts(c: ptr32, rc: ptr32, data: ptr8, tables: ptr8):
 def fine(c: ptr32, rc: ptr32, data: ptr8):
     """Decode the finer steps of the energies (section 4.3.2.2)."""
     channels = c[_CHANNELS]
-    total = rc[_SIZE] << 3
+    left = (rc[_SIZE] << 3) - int(tell(rc))
     band = c[_START]
     while band < c[_END]:
         steps = c[_FINE + band]
-        if steps > 0 and int(tell(rc)) + channels * steps <= total:
+        if steps > 0 and channels * steps <= left:
+            left -= channels * steps
             channel = 0
             while channel < channels:
                 value = int(raw_bits(rc, data, steps))

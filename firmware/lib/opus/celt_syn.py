@@ -276,13 +276,14 @@ def fade(m: ptr32, at: int, window: ptr16, slot: int):
         total = 0
         turn = 0
         while turn < 2:
-            t = _TAPS + (slot + turn) * 8
-            p = at - m[_LAGS + slot + turn]
-            y = m[p + 3] * m[t] + m[p + 2] * m[t + 1]
-            y = m[p + 1] * m[t + 2] + m[p] * m[t + 3] + y
-            y = m[p - 1] * m[t + 4] + m[p - 2] * m[t + 5] + y
-            y = m[p - 3] * m[t + 6] + m[p - 4] * m[t + 7] + y
-            total += ((y + 2048) >> 12) * (weight if turn else 4096 - weight)
+            if m[_LAGS + 3 + slot + turn]:
+                t = _TAPS + (slot + turn) * 8
+                p = at - m[_LAGS + slot + turn]
+                y = m[p + 3] * m[t] + m[p + 2] * m[t + 1]
+                y = m[p + 1] * m[t + 2] + m[p] * m[t + 3] + y
+                y = m[p - 1] * m[t + 4] + m[p - 2] * m[t + 5] + y
+                y = m[p - 3] * m[t + 6] + m[p - 4] * m[t + 7] + y
+                total += ((y + 2048) >> 12) * (weight if turn else 4096 - weight)
             turn += 1
         y = m[at] + ((total + 2048) >> 12)
         if uint(y + _LIMIT) > most:
