@@ -41,28 +41,30 @@ def shuffle(
 
     `hadamard` orders the blocks by frequency.
     """
+    words = n * stride
     one = 1
     other = stride
+    first = at
     if back:
         one = stride
         other = 1
-    first = at
-    origin = source
+        first = source
     block = 0
     while block < stride:
-        place = block
         if hadamard:
-            place = tables[_T_HADAMARD + stride - 2 + block]
-        if back:
-            at = first + block
-            source = origin + place * n
-        else:
-            at = first + place * n
-            source = origin + block
-        turn = n
-        while turn:
+            place = first + tables[_T_HADAMARD + stride - 2 + block] * n
+            if back:
+                source = place
+            else:
+                at = place
+        end = at + n * one
+        while at < end:
             c[at] = c[source]
             at += one
             source += other
-            turn -= 1
+        # the next block: the other side goes on where it is
+        if back:
+            at += 1 - words
+        else:
+            source += 1 - words
         block += 1

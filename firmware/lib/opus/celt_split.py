@@ -100,7 +100,7 @@ def sides(angle: int, c: ptr32, n: int):
         y = (16384 + x * (y - 7651)) >> 15
         x = 32768 - x + y  # the cosine, Q15
         # its logarithm, Q11 from -16384 on
-        bits = 0
+        bits = 12 if x >> 12 else 0
         while x >> bits:
             bits += 1
         y = x << (15 - bits)

@@ -56,25 +56,30 @@ _LIMIT = const(365000)  # with it no sum of products leaves 32 bits
 def anti_collapse(c: ptr32, tables: ptr8):
     """Fill short blocks that got no pulses with noise (section 4.3.5)."""
     lm = c[_LM]
+    full = (1 << (1 << lm)) - 1
     channels = c[_CHANNELS]
     band = c[_START]
     while band < c[_END] and band < c[_HEARD]:
         width = tables[band + 1] - tables[band]
         n = width << lm
-        square = n << 20
-        root = 0  # of n, Q10
-        bit = 1 << 14
-        while bit:
-            if (root + bit) * (root + bit) <= square:
-                root += bit
-            bit >>= 1
-        depth = (1 + c[_PULSES + band]) // width >> lm
-        part = (0 - depth) << 13
-        limit = 0
-        if part >> 16 > -15:
-            limit = int(power(part & 0xFFFF)) >> (0 - (part >> 16))
         channel = 0
         while channel < channels:
+            mask = c[_MASKS + band * channels + channel]
+            if mask == full:
+                channel += 1
+                continue
+            square = n << 20
+            root = 0  # of n, Q10
+            bit = 1 << 14
+            while bit:
+                if (root + bit) * (root + bit) <= square:
+                    root += bit
+                bit >>= 1
+            depth = (1 + c[_PULSES + band]) // width >> lm
+            part = (0 - depth) << 13
+            limit = 0
+            if part >> 16 > -15:
+                limit = int(power(part & 0xFFFF)) >> (0 - (part >> 16))
             at = channel * 21 + band
             one = c[_LOG1 + at]
             two = c[_LOG2 + at]
@@ -97,26 +102,22 @@ def anti_collapse(c: ptr32, tables: ptr8):
                 level = limit
             level = (level << 11) // root
             x = _SHAPES + channel * 960 + (tables[band] << lm)
-            mask = c[_MASKS + band * channels + channel]
-            filled = 0
             block = 0
             while block < 1 << lm:
                 if mask >> block & 1 == 0:
-                    filled = 1
                     at = x + block
                     while at < x + n:
                         c[_SEED] = c[_SEED] * 1664525 + 1013904223  # wrap
                         c[at] = level if c[_SEED] & 0x8000 else 0 - level
                         at += 1 << lm
                 block += 1
-            if filled:
-                energy = 0
-                at = x
-                while at < x + n:
-                    c[at] >>= 2
-                    energy += c[at] * c[at]
-                    at += 1
-                scaled(c, x, x, n, energy, 32768)
+            energy = 0
+            at = x
+            while at < x + n:
+                c[at] >>= 2
+                energy += c[at] * c[at]
+                at += 1
+            scaled(c, x, x, n, energy, 32768)
             channel += 1
         band += 1
 
