@@ -199,5 +199,5 @@ def merge(c: ptr32, x: int, y: int, n: int, middle: int):
         c[x + turn] = a - b
         c[y + turn] = a + b
         turn += 1
-    scaled(c, x, x, n, left << 1, _FULL)
-    scaled(c, y, y, n, right << 1, _FULL)
+    scaled(c, x, x, n, left << 2, _FULL)
+    scaled(c, y, y, n, right << 2, _FULL)

@@ -310,7 +310,13 @@ def comb(m: ptr32, at: int, end: int, slot: int):
     # sums wait in s0 to s6 for the samples to come; seven turns only fill them
     first = at
     at -= 7
-    s0 = s1 = s2 = s3 = s4 = s5 = s6 = 0
+    s0 = 0
+    s1 = 0
+    s2 = 0
+    s3 = 0
+    s4 = 0
+    s5 = 0
+    s6 = 0
     while at < end:
         x = m[at + back]
         y = x * h0 + s0
