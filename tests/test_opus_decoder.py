@@ -64,7 +64,13 @@ def test_celt_is_near_at_48_khz(bandwidth, milliseconds):
 
 @pytest.mark.parametrize(
     "bitrate,few",
-    [(6000, "speech"), (12000, "silence"), (24000, "clicks"), (128000, "music"), (510000, "sweep")],
+    [
+        (6000, "speech"),
+        (12000, "silence"),
+        (24000, "clicks"),
+        (128000, "music"),
+        (510000, "sweep"),
+    ],
 )
 def test_celt_is_near_at_any_bitrate(bitrate, few):
     for kind in KINDS if WHOLE else (few, "noise"):

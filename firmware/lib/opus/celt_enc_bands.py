@@ -121,10 +121,9 @@ def theta(c: ptr32, f: int, rc: ptr32, data: ptr8, tables: ptr8):
 
 
 @micropython.viper
-def leaf(c: ptr32, f: int, rc: ptr32, data: ptr8, counts: ptr32, pulses: int) -> int:
+def leaf(n: int, pulses: int, c: ptr32, f: int, rc: ptr32, data: ptr8, counts: ptr32) -> int:
     """Encode the vector of step `f`, if it has pulses."""
     if pulses:
-        n = c[f + _F_N]
         search(c, c[f], n, pulses)
         vector(c, _VECTOR + n, rc, data, counts, n, pulses)
     return 0

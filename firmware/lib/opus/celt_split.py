@@ -129,8 +129,8 @@ def partition(
 ) -> int:
     """Walk the band that the step at `f` describes; return what its leaves gave, joined.
 
-    `theta(c, f, rc, data, tables)` codes the angle of a split; `leaf(c, f, rc, data, counts,
-    pulses)` what is not split further: pulses, or none, and returns its blocks that are not empty.
+    `theta(c, f, rc, data, tables)` codes the angle of a split; `leaf(n, pulses, c, f, rc, data,
+    counts)` what is not split further: pulses, or none, and returns its blocks that are not empty.
     """
     bottom = f
     result = 0
@@ -167,7 +167,7 @@ def partition(
                     c[_LEFT] -= cost
                 if low >= 8:
                     low = (8 + (low & 7)) << ((low >> 3) - 1)
-                result = int(leaf(c, f, rc, data, counts, low))
+                result = int(leaf(n, low, c, f, rc, data, counts))
                 f -= _F_WORDS
                 continue
             n >>= 1

@@ -33,11 +33,102 @@ _F_FILL = const(7)
 
 
 @micropython.viper
-def vector(n: int, k: int, c: ptr32, rc: ptr32, data: ptr8, counts: ptr32) -> int:
-    """Decode a vector of `k` pulses in `n` places (section 4.3.4.2); return its energy.
+def rotate(c: ptr32, at: int, n: int, width: int, step: int, cos: int, sin: int):
+    """Turn pairs `step` apart in blocks of `width` words, forth and back; cos and sin in Q14."""
+    last = at + n
+    while at < last:
+        begin = at
+        end = at + width - step
+        while at < begin + step:
+            first = at
+            a = c[at]
+            while at < end:
+                b = c[at + step]
+                c[at] = (cos * a - sin * b + 8192) >> 14
+                a = (cos * b + sin * a + 8192) >> 14
+                at += step
+            c[at] = a
+            at -= step
+            if at > first:
+                b = c[at]
+                while at > first:
+                    a = c[at - step]
+                    c[at] = (cos * b + sin * a + 8192) >> 14
+                    b = (cos * a - sin * b + 8192) >> 14
+                    at -= step
+                c[at] = b
+            at = first + 1
+        at = begin + width
 
-    Where nothing will be heard and no noise will depend on it, its number is enough.
+
+@micropython.viper
+def spread(c: ptr32, x: int, n: int, blocks: int, pulses: int):
+    """Undo the spreading of few pulses (section 4.3.4.3)."""
+    factor = 20 - 5 * c[_SPREAD]
+    gain = (n << 15) // (n + factor * pulses)
+    angle = gain * gain >> 15  # half of it times pi / 2
+    y = angle * 25736 >> 15  # radians in Q15: pi / 4
+    square = y * y >> 15
+    # cos = 1 - y^2/2 + y^4/24 - y^6/720, sin = y - y^3/6 + y^5/120 - y^7/5040
+    cos = 1365 - (square * 45 >> 15)
+    cos = 16384 - (square * cos >> 15)
+    cos = (32768 - (square * cos >> 15) + 1) >> 1
+    sin = 273 - (square * 6 >> 15)
+    sin = 5461 - (square * sin >> 15)
+    sin = (y - (y * (square * sin >> 15) >> 15) + 1) >> 1
+    width = n // blocks
+    if width >= 8:
+        stride = 1
+        while (stride * stride + stride) * blocks + (blocks >> 2) < n:
+            stride += 1
+        rotate(c, x, n, width, stride, sin, cos)
+    rotate(c, x, n, width, 1, cos, sin)
+
+
+@micropython.viper
+def fill(c: ptr32, f: int) -> int:
+    """Fill step `f`, which has no pulses, with lower bands, a little changed, or with noise.
+
+    Return the mask of its blocks.
     """
+    mask = (1 << c[f + _F_BLOCKS]) - 1
+    low = c[f + _F_LOW]
+    filled = c[f + _F_FILL] & mask
+    at = c[f]
+    end = at + c[f + _F_N]
+    if filled == 0:
+        while at < end:
+            c[at] = 0
+            at += 1
+        return 0
+    energy = 0
+    while at < end:
+        c[_SEED] = c[_SEED] * 1664525 + 1013904223  # wrap
+        if low < 0:
+            value = c[_SEED] >> 20
+        else:
+            value = c[low] + (8 if c[_SEED] & 0x8000 else -8)
+            low += 1
+        c[at] = value
+        energy += value * value
+        at += 1
+    if c[_BAND] < c[_HEARD]:
+        scaled(c, c[f], c[f], c[f + _F_N], energy, c[f + _F_GAIN])
+    return mask if low < 0 else filled
+
+
+@micropython.viper
+def leaf(n: int, k: int, c: ptr32, f: int, rc: ptr32, data: ptr8, counts: ptr32) -> int:
+    """Decode `k` pulses in the `n` places of step `f` (section 4.3.4.2), or fill them.
+
+    Return a mask of the blocks that are not empty. Where nothing will be heard and no noise will
+    depend on it, the vector's number is enough.
+    """
+    if k == 0:
+        return int(fill(c, f))
+    pulses = k
+    blocks = c[f + _F_BLOCKS]
+    mask = (1 << blocks) - 1
     # the number of vectors less 1, below 2^32
     top = uint(counts[counts[k] + n] if k < n else counts[counts[n] + k])
     top += uint(counts[counts[k + 1] + n] if k + 1 < n else counts[counts[n] + k + 1]) - uint(1)
@@ -91,8 +182,9 @@ def vector(n: int, k: int, c: ptr32, rc: ptr32, data: ptr8, counts: ptr32) -> in
         index |= uint(ahead & ((1 << low_bits) - 1))
         if index > top:
             index = top
-    if c[_BAND] >= c[_HEARD] and c[_ANTI] == 0:
-        return 1
+    heard = 1 if c[_BAND] < c[_HEARD] else 0
+    if heard == 0 and c[_ANTI] == 0:
+        return mask
 
     energy = 0
     end = _VECTOR + n
@@ -148,128 +240,23 @@ def vector(n: int, k: int, c: ptr32, rc: ptr32, data: ptr8, counts: ptr32) -> in
     energy += value * value + k * k
     c[end - 2] = 0 - value if negative else value
     c[end - 1] = 0 - k if rest else k
-    return energy
-
-
-@micropython.viper
-def rotate(c: ptr32, at: int, n: int, width: int, step: int, cos: int, sin: int):
-    """Turn pairs `step` apart in blocks of `width` words, forth and back; cos and sin in Q14."""
-    last = at + n
-    while at < last:
-        begin = at
-        end = at + width - step
-        while at < begin + step:
-            first = at
-            a = c[at]
-            while at < end:
-                b = c[at + step]
-                c[at] = (cos * a - sin * b + 8192) >> 14
-                a = (cos * b + sin * a + 8192) >> 14
-                at += step
-            c[at] = a
-            at -= step
-            if at > first:
-                b = c[at]
-                while at > first:
-                    a = c[at - step]
-                    c[at] = (cos * b + sin * a + 8192) >> 14
-                    b = (cos * a - sin * b + 8192) >> 14
-                    at -= step
-                c[at] = b
-            at = first + 1
-        at = begin + width
-
-
-@micropython.viper
-def spread(c: ptr32, x: int, n: int, blocks: int, pulses: int):
-    """Undo the spreading of few pulses (section 4.3.4.3)."""
-    factor = 20 - 5 * c[_SPREAD]
-    gain = (n << 15) // (n + factor * pulses)
-    angle = gain * gain >> 15  # half of it times pi / 2
-    y = angle * 25736 >> 15  # radians in Q15: pi / 4
-    square = y * y >> 15
-    # cos = 1 - y^2/2 + y^4/24 - y^6/720, sin = y - y^3/6 + y^5/120 - y^7/5040
-    cos = 1365 - (square * 45 >> 15)
-    cos = 16384 - (square * cos >> 15)
-    cos = (32768 - (square * cos >> 15) + 1) >> 1
-    sin = 273 - (square * 6 >> 15)
-    sin = 5461 - (square * sin >> 15)
-    sin = (y - (y * (square * sin >> 15) >> 15) + 1) >> 1
-    width = n // blocks
-    if width >= 8:
-        stride = 1
-        while (stride * stride + stride) * blocks + (blocks >> 2) < n:
-            stride += 1
-        rotate(c, x, n, width, stride, sin, cos)
-    rotate(c, x, n, width, 1, cos, sin)
-
-
-@micropython.viper
-def fill(c: ptr32, at: int, n: int, low: int, gain: int):
-    """Fill `n` words with those from `low` on, a little changed, or with noise if it is -1."""
-    first = at
-    end = at + n
-    energy = 0
-    if low < 0:
-        while at < end:
-            c[_SEED] = c[_SEED] * 1664525 + 1013904223  # wrap
-            value = c[_SEED] >> 20
-            c[at] = value
-            energy += value * value
-            at += 1
-    else:
-        while at < end:
-            c[_SEED] = c[_SEED] * 1664525 + 1013904223  # wrap
-            value = c[low] + (8 if c[_SEED] & 0x8000 else -8)
-            c[at] = value
-            energy += value * value
-            at += 1
-            low += 1
-    scaled(c, first, first, n, energy, gain)
-
-
-@micropython.viper
-def leaf(c: ptr32, f: int, rc: ptr32, data: ptr8, counts: ptr32, pulses: int) -> int:
-    """Decode the vector of step `f`, or fill it; return its mask of blocks that are not empty."""
-    x = c[f]
     n = c[f + _F_N]
-    blocks = c[f + _F_BLOCKS]
-    mask = (1 << blocks) - 1
-    heard = 1 if c[_BAND] < c[_HEARD] else 0
-    if pulses:
-        energy = int(vector(n, pulses, c, rc, data, counts))
-        if heard:
-            scaled(c, x, _VECTOR, n, energy, c[f + _F_GAIN])
-            if 2 * pulses < n and c[_SPREAD]:
-                spread(c, x, n, blocks, pulses)
-        if blocks > 1:
-            mask = 0
-            width = n // blocks
-            f = _VECTOR
-            block = 0
-            while block < blocks:
-                some = 0
-                end = f + width
-                while f < end:
-                    some |= c[f]
-                    f += 1
-                if some:
-                    mask |= 1 << block
-                block += 1
-        return mask
-    low = c[f + _F_LOW]
-    filled = c[f + _F_FILL] & mask
-    if filled:
-        if heard:
-            fill(c, x, n, low, c[f + _F_GAIN])
-        else:
-            end = x + n
-            while x < end:
-                c[_SEED] = c[_SEED] * 1664525 + 1013904223  # wrap
-                x += 1
-        return filled if low >= 0 else mask
-    end = x + n
-    while x < end:
-        c[x] = 0
-        x += 1
-    return 0
+    if heard:
+        scaled(c, c[f], _VECTOR, n, energy, c[f + _F_GAIN])
+        if 2 * pulses < n and c[_SPREAD]:
+            spread(c, c[f], n, blocks, pulses)
+    if blocks > 1:
+        mask = 0
+        width = n // blocks
+        n = _VECTOR
+        k = 1
+        while k >> blocks == 0:
+            rest = 0
+            end = n + width
+            while n < end:
+                rest |= c[n]
+                n += 1
+            if rest:
+                mask |= k
+            k += k
+    return mask
