@@ -53,90 +53,61 @@ _T_TF = const(1447)
 _ONE = const(65536)
 
 
-@micropython.viper
-def head(c: ptr32, rc: ptr32, data: ptr8, tables: ptr8):
+def head(c, rc, data, tables):
     """Read everything before the shapes of the bands."""
     total = rc[_SIZE] << 3
-    used = int(tell(rc))
-    silence = 0
-    if used >= total:
-        silence = 1
-    elif used == 1:
-        silence = int(bit_logp(rc, data, 15))
+    used = tell(rc)
+    silence = used >= total or used == 1 and bit_logp(rc, data, 15)
     c[_SILENCE] = silence
     if silence:
         # all bits count as used
-        rc[8] += total - int(tell(rc))
+        rc[8] += total - tell(rc)
         used = total
     c[_GAIN] = 0
     c[_PITCH] = 0
     c[_TAPSET] = 0
     if c[_START] == 0 and used + 16 <= total:
-        if int(bit_logp(rc, data, 1)):
-            octave = int(uniform(rc, data, 6))
-            c[_PITCH] = (16 << octave) + int(raw_bits(rc, data, 4 + octave)) - 1
-            c[_GAIN] = 3072 * (int(raw_bits(rc, data, 3)) + 1)
-            if int(tell(rc)) + 2 <= total:
-                c[_TAPSET] = int(icdf_small(rc, data, tables, _T_TAPSET, 2))
-        used = int(tell(rc))
+        if bit_logp(rc, data, 1):
+            octave = uniform(rc, data, 6)
+            c[_PITCH] = (16 << octave) + raw_bits(rc, data, 4 + octave) - 1
+            c[_GAIN] = 3072 * (raw_bits(rc, data, 3) + 1)
+            if tell(rc) + 2 <= total:
+                c[_TAPSET] = icdf_small(rc, data, tables, _T_TAPSET, 2)
+        used = tell(rc)
     c[_TRANSIENT] = 0
     if c[_LM] > 0 and used + 3 <= total:
-        c[_TRANSIENT] = int(bit_logp(rc, data, 3))
-        used = int(tell(rc))
+        c[_TRANSIENT] = bit_logp(rc, data, 3)
+        used = tell(rc)
     intra = 0
     if used + 3 <= total:
-        intra = int(bit_logp(rc, data, 3))
+        intra = bit_logp(rc, data, 3)
     if intra == 0 and c[_LOST]:
         after_loss(c)
     coarse(c, rc, data, tables, intra)
     changes(c, rc, data, tables)
     c[_SPREAD] = 2
-    if int(tell(rc)) + 4 <= total:
-        c[_SPREAD] = int(icdf_small(rc, data, tables, _T_SPREAD, 5))
+    if tell(rc) + 4 <= total:
+        c[_SPREAD] = icdf_small(rc, data, tables, _T_SPREAD, 5)
     boosts(c, rc, data, tables)
     allocate(c, rc, data, tables)
     fine(c, rc, data)
 
 
-@micropython.viper
-def after_loss(c: ptr32):
+def after_loss(c):
     """Lower the energies that predict the first frame after a loss."""
-    frame = c[_LM]
-    missing = c[_LOST] >> frame
-    if missing > 10:
-        missing = 10
-    safety = 0
-    if frame == 0:
-        safety = 98304
-    elif frame == 1:
-        safety = 32768
-    channel = 0
-    while channel < 42:
-        band = c[_START]
-        while band < c[_END]:
-            at = channel + band
+    missing = min(c[_LOST] >> c[_LM], 10)
+    safety = (98304, 32768, 0, 0)[c[_LM]]
+    for channel in (0, 21):
+        for at in range(channel + c[_START], channel + c[_END]):
             now = c[_ENERGY + at]
             one = c[_LOG1 + at]
             two = c[_LOG2 + at]
-            if now < one or now < two:
-                slope = one - now
-                other = (two - now) >> 1
-                if other > slope:
-                    slope = other
-                if slope > 131072:
-                    slope = 131072
-                if slope > 0:
-                    now -= (1 + missing) * slope
-                if now < -1310720:
-                    now = -1310720
+            if now < max(one, two):
+                slope = min(max(one - now, (two - now) >> 1), 131072)
+                now = max(now - (1 + missing) * max(slope, 0), -1310720)
             else:
-                if one < now:
-                    now = one
-                if two < now:
-                    now = two
+                now = min(now, one, two)
             c[_ENERGY + at] = now - safety
-            band += 1
-        channel += 21
 
 
 @micropython.viper

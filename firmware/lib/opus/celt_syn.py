@@ -4,9 +4,9 @@ State `c` as in `celt`; `m` is the signal side at the output rate, 48 kHz / step
 
 0 step, 1 samples of the frame, 2 of the overlap, 3 of the history, 4 de-emphasis, 5-10 post-filter
 before (lag, gain, tapset) and now, 12 points of the largest FFT, 13 where its work lies, 14 where
-the history lies, 11 lag and 15 decay of concealment, 16-20 sums of the de-emphasis; 24-31, 32-39, 40-47 post-filter's taps
-before, now and next, 48-50 their lags, 51-53 their gains; 64 overlap, 128 coefficients;
-21 exponent of the coefficients.
+the history lies, 11 lag and 15 decay of concealment, 16-20 sums of the de-emphasis, 21 exponent of
+the coefficients; 24-31, 32-39, 40-47 post-filter's taps before, now and next, 48-50 their lags,
+51-53 their gains; 64 overlap, 128 coefficients.
 
 Signals are in 1/5.66 of a 16-bit step (the taps of the de-emphasis reckon with it) and at most
 twice the largest: with factors in Q12 a product takes one multiplication.
@@ -335,18 +335,12 @@ def comb(m: ptr32, at: int, end: int, slot: int):
         at += 1
 
 
-@micropython.viper
-def post_filter(m: ptr32, at: int, window: ptr16, lm: int):
+def post_filter(m, at, window, lm):
     """Filter the frame that begins at `at` (section 4.3.7.1); slots 0 to 2 are ready."""
     middle = at + m[_OVERLAP]
     now = m[_LAGS + 4]
-    same = 1
-    k = _FILTER
-    while k < _FILTER + 3:
-        if m[k] != m[k + 3]:
-            same = 0
-        k += 1
-    if same == 0:
+    f = _FILTER
+    if m[f] != m[f + 3] or m[f + 1] != m[f + 4] or m[f + 2] != m[f + 5]:
         fade(m, at, window, 0)
     elif now:
         comb(m, at, middle, 1)

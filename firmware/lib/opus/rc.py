@@ -30,19 +30,13 @@ _UNIT = const(9)
 WORDS = const(10)
 
 
-@micropython.viper
-def start(rc: ptr32, data: ptr8, size: int):
+def start(rc, data, size):
     """Begin a frame of `size` bytes (section 4.1.1)."""
+    last = data[0] if size else 0
     rc[_SIZE] = size
     rc[_FRONT] = 1
-    rc[_BACK] = 0
-    rc[_AHEAD] = 0
-    rc[_AHEAD_BITS] = 0
-    rc[_RAW] = 0
-    last = 0
-    if size > 0:
-        last = data[0]
     rc[_LAST] = last
+    rc[_BACK] = rc[_AHEAD] = rc[_AHEAD_BITS] = rc[_RAW] = 0
     rc[_RANGE] = 127
     rc[_VALUE] = 127 - (last >> 1)
     renormalise(rc, data)
@@ -165,21 +159,8 @@ def uniform(rc: ptr32, data: ptr8, total: int) -> int:
     while (top >> low_bits) > 255:
         low_bits += 1
     parts = (top >> low_bits) + 1
-    span = rc[_RANGE]
-    value = rc[_VALUE]
-    unit = span // parts
-    if span - unit * parts == parts - 1:
-        unit += 1
-    symbol = parts - 1 - value // unit
-    if symbol < 0:
-        symbol = 0
-    below = unit * (parts - 1 - symbol)
-    if symbol:
-        rc[_RANGE] = unit - 1
-    else:
-        rc[_RANGE] = span - below
-    rc[_VALUE] = value - below
-    renormalise(rc, data)
+    symbol = int(decode(rc, parts))
+    update(rc, data, symbol, symbol + 1, parts)
     if low_bits:
         symbol = (symbol << low_bits) | int(raw_bits(rc, data, low_bits))
         if symbol > top:
