@@ -56,24 +56,10 @@ def angle_steps(bits: int, parts: int, offset: int, cap: int) -> int:
         steps = 64
     if steps < 4:
         return 1
-    # 2^(14 + part / 8)
+    # 2^(steps / 8), rounded down and then to even, as the RFC's table has it
     part = steps & 7
-    fraction = 16384
-    if part == 1:
-        fraction = 17866
-    elif part == 2:
-        fraction = 19483
-    elif part == 3:
-        fraction = 21247
-    elif part == 4:
-        fraction = 23170
-    elif part == 5:
-        fraction = 25267
-    elif part == 6:
-        fraction = 27554
-    elif part == 7:
-        fraction = 30048
-    return ((fraction >> (14 - (steps >> 3))) + 1) >> 1 << 1
+    part = 4096 + part * (345 + 20 * part)
+    return ((part >> (12 - (steps >> 3))) + 1) >> 1 << 1
 
 
 @micropython.viper
