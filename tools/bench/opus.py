@@ -172,7 +172,7 @@ def belongs(module: str) -> str:
         return "encoder"
     if module.startswith("silk") or module == "resamp":
         return "SILK"
-    return "CELT" if module.startswith("celt") or module == "fft" else "any"
+    return "CELT" if module.startswith(("celt", "fft")) else "any"
 
 
 def heap() -> dict[str, int]:

@@ -10,14 +10,9 @@ from array import array
 import micropython
 from micropython import const
 
-_HALF_ROOT_3 = const(7094)  # Q13, as all below
-_COS_72 = const(2531)
-_SIN_72 = const(7791)
-_COS_144 = const(6627)  # minus it
-_SIN_144 = const(4815)
+from opus.fft_stages import radix2, radix3, radix4, radix5, twist
 
 _MOST = const(250000)  # less than 2^18
-_POINTS = const(12)
 _DOWN = const(21)
 
 
@@ -136,14 +131,16 @@ def inverse(
             peak >>= 1
             down += 1
         total -= down
+        if span > 1 or down:
+            twist(m, work, turns, words, span, radix, down)
         if radix == 4:
-            radix4(m, work, turns, words, span, down)
+            radix4(m, work, words, span)
         elif radix == 2:
-            radix2(m, work, turns, words, span, down)
+            radix2(m, work, words, span)
         elif radix == 3:
-            radix3(m, work, turns, words, span, down)
+            radix3(m, work, words, span)
         else:
-            radix5(m, work, turns, words, span, down)
+            radix5(m, work, words, span)
         span *= radix
     if total < 0:
         total = 0
@@ -191,220 +188,3 @@ def largest(m: ptr32, at: int, words: int) -> int:
         at += 4
     bits &= 0x3FFFFFF
     return bits >> 1
-
-
-@micropython.viper
-def radix2(m: ptr32, at: int, turns: ptr32, words: int, span: int, down: int):
-    """Join pairs of transforms of `span` points, in all `words`."""
-    step = m[_POINTS] // span
-    size = 2 * span
-    end = at + words
-    last = at + size
-    shift = 13 + down
-    half = 4096 << down
-    swing = (1 << down) - 1
-    low = swing >> 1
-    t = 0
-    while at < last:
-        cos = turns[t]
-        sin = turns[t + 1]
-        while at < end:
-            p = at + size
-            a = m[p]
-            b = m[p + 1]
-            x = (a * cos - b * sin + half) >> shift
-            y = (a * sin + b * cos + half) >> shift
-            a = (m[at] + low) >> down
-            b = (m[at + 1] + low) >> down
-            m[at] = a + x
-            m[at + 1] = b + y
-            m[p] = a - x
-            m[p + 1] = b - y
-            low = swing - low
-            at = p + size
-        at += 2 - words
-        t += step
-
-
-@micropython.viper
-def radix4(m: ptr32, at: int, turns: ptr32, words: int, span: int, down: int):
-    """Join fours of transforms of `span` points."""
-    step = (m[_POINTS] >> 1) // span
-    size = 2 * span
-    end = at + words
-    last = at + size
-    shift = 13 + down
-    half = 4096 << down
-    swing = (1 << down) - 1
-    low = swing >> 1
-    t = 0
-    while at < last:
-        cos1 = turns[t]
-        sin1 = turns[t + 1]
-        cos2 = turns[2 * t]
-        sin2 = turns[2 * t + 1]
-        cos3 = turns[3 * t]
-        sin3 = turns[3 * t + 1]
-        while at < end:
-            p = at + size
-            q = p + size
-            r = q + size
-            a = m[q]
-            b = m[q + 1]
-            x = (a * cos2 - b * sin2 + half) >> shift
-            y = (a * sin2 + b * cos2 + half) >> shift
-            a = (m[at] + low) >> down
-            b = (m[at + 1] + low) >> down
-            even = a + x
-            even_i = b + y
-            odd = a - x
-            odd_i = b - y
-            a = m[p]
-            b = m[p + 1]
-            x = (a * cos1 - b * sin1 + half) >> shift
-            y = (a * sin1 + b * cos1 + half) >> shift
-            a = m[r]
-            b = m[r + 1]
-            u = (a * cos3 - b * sin3 + half) >> shift
-            v = (a * sin3 + b * cos3 + half) >> shift
-            a = x + u
-            b = y + v
-            m[at] = even + a
-            m[at + 1] = even_i + b
-            m[q] = even - a
-            m[q + 1] = even_i - b
-            a = x - u
-            b = y - v
-            m[p] = odd + b
-            m[p + 1] = odd_i - a
-            m[r] = odd - b
-            m[r + 1] = odd_i + a
-            low = swing - low
-            at = r + size
-        at += 2 - words
-        t += step
-
-
-@micropython.viper
-def radix3(m: ptr32, at: int, turns: ptr32, words: int, span: int, down: int):
-    """Join threes of transforms of `span` points."""
-    step = m[_POINTS] * 2 // (3 * span)
-    size = 2 * span
-    end = at + words
-    last = at + size
-    shift = 13 + down
-    half = 4096 << down
-    swing = (1 << down) - 1
-    low = swing >> 1
-    t = 0
-    while at < last:
-        cos1 = turns[t]
-        sin1 = turns[t + 1]
-        cos2 = turns[2 * t]
-        sin2 = turns[2 * t + 1]
-        while at < end:
-            p = at + size
-            q = p + size
-            a = m[p]
-            b = m[p + 1]
-            x = (a * cos1 - b * sin1 + half) >> shift
-            y = (a * sin1 + b * cos1 + half) >> shift
-            a = m[q]
-            b = m[q + 1]
-            u = (a * cos2 - b * sin2 + half) >> shift
-            v = (a * sin2 + b * cos2 + half) >> shift
-            a = x + u
-            b = y + v
-            x = (x - u) * _HALF_ROOT_3
-            y = (y - v) * _HALF_ROOT_3
-            u = (m[at] + low) >> down
-            v = (m[at + 1] + low) >> down
-            m[at] = u + a
-            m[at + 1] = v + b
-            a = 4096 - a * 4096
-            b = 4096 - b * 4096
-            m[p] = ((a + y) >> 13) + u
-            m[p + 1] = ((b - x) >> 13) + v
-            m[q] = ((a - y) >> 13) + u
-            m[q + 1] = ((b + x) >> 13) + v
-            low = swing - low
-            at = q + size
-        at += 2 - words
-        t += step
-
-
-@micropython.viper
-def radix5(m: ptr32, at: int, turns: ptr32, words: int, span: int, down: int):
-    """Join fives of transforms of `span` points."""
-    step = m[_POINTS] * 2 // (5 * span)
-    size = 2 * span
-    end = at + words
-    last = at + size
-    shift = 13 + down
-    half = 4096 << down
-    swing = (1 << down) - 1
-    low = swing >> 1
-    t = 0
-    while at < last:
-        cos1 = turns[t]
-        sin1 = turns[t + 1]
-        cos2 = turns[2 * t]
-        sin2 = turns[2 * t + 1]
-        cos3 = turns[3 * t]
-        sin3 = turns[3 * t + 1]
-        cos4 = turns[4 * t]
-        sin4 = turns[4 * t + 1]
-        while at < end:
-            p = at + size
-            q = p + size
-            r = q + size
-            s = r + size
-            # sums and differences of the first and the last, then of those between
-            a = m[p]
-            b = m[p + 1]
-            x = (a * cos1 - b * sin1 + half) >> shift
-            y = (a * sin1 + b * cos1 + half) >> shift
-            a = m[s]
-            b = m[s + 1]
-            u = (a * cos4 - b * sin4 + half) >> shift
-            v = (a * sin4 + b * cos4 + half) >> shift
-            outer = x + u
-            outer_i = y + v
-            across = x - u
-            across_i = y - v
-            a = m[q]
-            b = m[q + 1]
-            x = (a * cos2 - b * sin2 + half) >> shift
-            y = (a * sin2 + b * cos2 + half) >> shift
-            a = m[r]
-            b = m[r + 1]
-            u = (a * cos3 - b * sin3 + half) >> shift
-            v = (a * sin3 + b * cos3 + half) >> shift
-            a = x + u
-            b = y + v
-            x -= u
-            y -= v
-            u = (m[at] + low) >> down
-            v = (m[at + 1] + low) >> down
-            m[at] = u + outer + a
-            m[at + 1] = v + outer_i + b
-            first = ((outer * _COS_72 - a * _COS_144 + 4096) >> 13) + u
-            second = ((a * _COS_72 - outer * _COS_144 + 4096) >> 13) + u
-            a = (across_i * _SIN_72 + y * _SIN_144 + 4096) >> 13
-            u = (across_i * _SIN_144 - y * _SIN_72 + 4096) >> 13
-            m[p] = first + a
-            m[s] = first - a
-            m[q] = second + u
-            m[r] = second - u
-            first = ((outer_i * _COS_72 - b * _COS_144 + 4096) >> 13) + v
-            second = ((b * _COS_72 - outer_i * _COS_144 + 4096) >> 13) + v
-            a = (across * _SIN_72 + x * _SIN_144 + 4096) >> 13
-            u = (across * _SIN_144 - x * _SIN_72 + 4096) >> 13
-            m[p + 1] = first - a
-            m[s + 1] = first + a
-            m[q + 1] = second - u
-            m[r + 1] = second + u
-            low = swing - low
-            at = s + size
-        at += 2 - words
-        t += step
