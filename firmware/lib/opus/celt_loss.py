@@ -8,6 +8,7 @@ import micropython
 from micropython import const
 
 from opus.celt_math import scaled
+from opus.fft import largest
 
 _LM = const(0)
 _START = const(1)
@@ -25,6 +26,7 @@ _HISTORY = const(3)
 _PERIOD = const(11)
 _MEMORY = const(14)
 _DECAY = const(15)
+_POWER = const(22)
 _TAPS = const(24)
 _LAGS = const(48)
 _TAIL = const(64)
@@ -71,64 +73,36 @@ def floor_follow(c: ptr32, frames: int):
         band += 1
 
 
-@micropython.viper
-def period(m: ptr32) -> int:
+def period(m):
     """Return the lag, 100 to 720 samples at 48 kHz, at which the history repeats best.
 
     Word 15 of `m` tells by how much (Q15) it dies away from one repetition to the next.
     """
     step = m[_STEP]
-    history = m[_HISTORY]
-    base = m[_MEMORY]
-    longest = 720 // step
     shortest = 100 // step
+    longest = 720 // step
     width = 960 // step
-    # about 4 kHz: every `hop`-th sample; the sum of neighbours keeps higher ones out
-    hop = 12 // step
-    if hop < 1:
-        hop = 1
-    peak = 0
-    at = base + history - width - longest
-    while at < base + history:
-        value = m[at]
-        if value < 0:
-            value = 0 - value
-        peak |= value
-        at += 1
+    end = m[_MEMORY] + m[_HISTORY]
+    # about 4 kHz: every `hop`-th sample
+    hop = max(12 // step, 1)
+    peak = largest(m, end - width - longest, width + longest)
     shift = 0
     while peak >> shift > 2047:
         shift += 1
     # two turns: coarse lags, then each lag near the best
     best = longest
     best_score = -1
-    lag = shortest
-    coarse = hop >> 1
-    if coarse < 1:
-        coarse = 1
-    turn = 0
-    end = longest
-    while turn < 2:
-        while lag <= end:
-            cross = 0
-            power = 1
-            at = base + history - width
-            while at < base + history:
-                a = m[at] >> shift
-                b = m[at - lag] >> shift
-                cross += a * b >> 8
-                power += b * b >> 8
-                at += hop
-            if cross > 0:
-                score = cross
+    coarse = max(hop >> 1, 1)
+    lags = range(shortest, longest + 1, coarse)
+    for _ in range(2):
+        for lag in lags:
+            score = correlate(m, end - width, lag, end, hop, shift)
+            if score > 0:
                 down = 0
                 while score > 32767:
                     score >>= 1
                     down += 1
-                score = score * score
-                under = power >> down
-                if under < 1:
-                    under = 1
-                score = score // under
+                score = score * score // max(m[_POWER] >> down, 1)
                 # score is the projection's energy / 2^down
                 while down > 0 and score < 1 << 29:
                     score += score
@@ -136,32 +110,17 @@ def period(m: ptr32) -> int:
                 if score > best_score:
                     best_score = score
                     best = lag
-            lag += coarse
-        turn += 1
-        lag = best - coarse
-        if lag < shortest:
-            lag = shortest
-        end = best + coarse
-        if end > longest:
-            end = longest
-        coarse = 1
+        lags = range(max(best - coarse, shortest), min(best + coarse, longest) + 1)
     # a signal that dies away goes on doing so
-    now = 1
-    before = 1
-    at = base + history - best
-    while at < base + history:
-        a = m[at] >> shift
-        b = m[at - best] >> shift
-        now += a * a >> 8
-        before += b * b >> 8
-        at += 1
-    decay = 0
+    correlate(m, end - best, 0, end, 1, shift)
+    now = m[_POWER]
+    correlate(m, end - best, best, end, 1, shift)
+    before = m[_POWER]
     while before >> 15:
         before >>= 1
         now >>= 1
-    if now > before:
-        now = before
-    square = (now << 15) // before << 15
+    square = (min(now, before) << 15) // before << 15
+    decay = 0
     bit = 1 << 14
     while bit:
         if (decay + bit) * (decay + bit) <= square:
@@ -169,6 +128,21 @@ def period(m: ptr32) -> int:
         bit >>= 1
     m[_DECAY] = decay
     return best
+
+
+@micropython.viper
+def correlate(m: ptr32, at: int, lag: int, end: int, hop: int, shift: int) -> int:
+    """Return the product of samples up to `end` and those `lag` before, whose power is word 22."""
+    cross = 0
+    power = 1
+    while at < end:
+        a = m[at] >> shift
+        b = m[at - lag] >> shift
+        cross += a * b >> 8
+        power += b * b >> 8
+        at += hop
+    m[_POWER] = power
+    return cross
 
 
 @micropython.viper

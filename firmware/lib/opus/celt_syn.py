@@ -5,8 +5,8 @@ State `c` as in `celt`; `m` is the signal side at the output rate, 48 kHz / step
 0 step, 1 samples of the frame, 2 of the overlap, 3 of the history, 4 de-emphasis, 5-10 post-filter
 before (lag, gain, tapset) and now, 12 points of the largest FFT, 13 where its work lies, 14 where
 the history lies, 11 lag and 15 decay of concealment, 16-20 sums of the de-emphasis, 21 exponent of
-the coefficients; 24-31, 32-39, 40-47 post-filter's taps before, now and next, 48-50 their lags,
-51-53 their gains; 64 overlap, 128 coefficients.
+the coefficients, 22 a power; 24-31, 32-39, 40-47 post-filter's taps before, now and next, 48-50
+their lags, 51-53 their gains; 64 overlap, 128 coefficients.
 
 Signals are in 1/5.66 of a 16-bit step (the taps of the de-emphasis reckon with it) and at most
 twice the largest: with factors in Q12 a product takes one multiplication.
