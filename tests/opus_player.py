@@ -61,11 +61,11 @@ class Player:
         return self._steps(self._decoder.lose(samples))
 
     def ranges(self, packet):
-        """Return the range after each step."""
+        """Return the range after each step that gives samples."""
         found = []
         for _ in range(self._decoder.begin(packet)):
-            self._decoder.step(self._out)
-            found.append(self._decoder.final_range)
+            if self._decoder.step(self._out):
+                found.append(self._decoder.final_range)
         return found
 
     def _steps(self, steps):

@@ -1,7 +1,7 @@
 """The CELT layer of a decoder (RFC 6716 section 4.3): frames of 2.5 to 20 ms, mixed to mono.
 
-`Celt.frame` decodes a frame into words of 16-bit samples at 48 kHz / step. The symbols' side is
-one array of int32 words that the modules named `celt_*` share:
+`Celt.read` decodes a frame, `Celt.make` makes words of 16-bit samples at 48 kHz / step of it. The
+symbols' side is one array of int32 words that the modules named `celt_*` share:
 
 0 frame size (2.5 ms times 2^it), 1 first band, 2 band after the last, 3 channels, 4 transient, 5
 spread, 6 first intensity band, 7 dual stereo, 8 seed of the noise, 9 balance of bits, 10 bands
@@ -113,14 +113,12 @@ class Celt:
         for index in range(24, len(m)):
             m[index] = 0
 
-    def frame(self, rc, data, out, place, lm, start, end, channels, add):
+    def read(self, rc, data, lm, start, end, channels):
         """Decode a frame of 2.5 ms times 2^lm whose range decoder `rc` has begun.
 
-        Bands from `start` up to `end` are there. Replace the words of `out` from `place` on, or
-        `add` to them; return their number.
+        Bands from `start` up to `end` are there. `make` must follow.
         """
         c = self.state
-        m = self.signal
         c[_LM] = lm
         c[_HEARD] = self._heard
         c[_START] = start
@@ -140,25 +138,29 @@ class Celt:
         finest(c, rc, data)
         if collapsed:
             anti_collapse(c, TABLES)
-        m[_COUNT] = count = (120 << lm) // m[_STEP]
+        span = rc[0] + 1
+        c[_SEED] = span if span < 1 << 31 else -(1 << 31)
+
+    def make(self, out, place, add):
+        """Replace words of `out` from `place` on by the frame, or `add` it to them."""
+        c = self.state
+        lm = c[_LM]
+        self.signal[_COUNT] = (120 << lm) // self.signal[_STEP]
         self._synthesise(c[_LAG], c[_GAIN], c[_TAPSET])
         lost = c[_LOST]
         remember(c)
         floor_follow(c, lost + (1 << lm) if lost < 160 else 160)
-        span = rc[0] + 1
-        c[_SEED] = span if span < 1 << 31 else -(1 << 31)
         c[_LOST] = 0
         self._periodic = False
         self._emit(out, place, add)
-        return count
 
     def lose(self, out, place, lm, start, add):
-        """Make up a frame of 2.5 ms times 2^lm; the rest is as with `frame`."""
+        """Make up a frame of 2.5 ms times 2^lm; the rest is as with `make`."""
         c = self.state
         m = self.signal
         c[_LM] = lm
         c[_HEARD] = self._heard
-        m[_COUNT] = count = (120 << lm) // m[_STEP]
+        m[_COUNT] = (120 << lm) // m[_STEP]
         lost = c[_LOST]
         if start or lost >= 40 or c[_END] == 0:
             if c[_END] == 0:
@@ -182,7 +184,6 @@ class Celt:
             tail(m, self.window)
         c[_LOST] = min(10000, lost + (1 << lm))
         self._emit(out, place, add)
-        return count
 
     def _synthesise(self, lag, gain, tapset):
         c = self.state
