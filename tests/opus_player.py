@@ -68,6 +68,12 @@ class Player:
                 found.append(self._decoder.final_range)
         return found
 
+    def work(self, packet, measured):
+        """Decode a packet, or 20 ms lost; return what `measured` returns after each step."""
+        begun = self._decoder.begin(packet) if packet else self._decoder.lose(self.rate // 50)
+        measured()
+        return [(self._decoder.step(self._out), measured())[1] for _ in range(begun)]
+
     def _steps(self, steps):
         parts = []
         for _ in range(steps):

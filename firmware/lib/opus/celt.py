@@ -1,13 +1,13 @@
 """The CELT layer of a decoder (RFC 6716 section 4.3): frames of 2.5 to 20 ms, mixed to mono.
 
-`Celt.read` decodes a frame, `Celt.make` makes words of 16-bit samples at 48 kHz / step of it. The
-symbols' side is one array of int32 words that the modules named `celt_*` share:
+`Celt.begin` and `Celt.read` decode a frame, `Celt.make` makes words of 16-bit samples at 48 kHz /
+step of it. The symbols' side is one array of int32 words that the modules named `celt_*` share:
 
 0 frame size (2.5 ms times 2^it), 1 first band, 2 band after the last, 3 channels, 4 transient, 5
 spread, 6 first intensity band, 7 dual stereo, 8 seed of the noise, 9 balance of bits, 10 bands
 with shapes, 11 bits left, 12 band, 13 first band that the output's rate does not hold, 14 change
 of the band's resolution, 15 silence, 16-18 post-filter's lag, gain (Q15), tapset, 19 bits kept for
-the anti-collapse flag, 21 frames lost, 22 trim, 24-31 a split, 32 energies of both channels (log2,
+the anti-collapse flag, 20 the band after those to fold and 23 whether it goes on, 21 frames lost, 22 trim, 24-31 a split, 32 energies of both channels (log2,
 Q16), 74 and 116 those before, 158 the lowest, 200 changes of resolution, 222 exponent; 256 caps,
 277 boosts, 298 bits, 319 fine bits, 340 priorities, 361-444 allocation, 445 masks of blocks that
 are not empty, 512 shapes (Q16) of the first channel, 1472 of the second, 2432 what is folded
@@ -37,7 +37,10 @@ from opus.celt_syn import (
 )
 from opus.celt_tables import TABLES
 from opus.fft import inverse, plan
-from opus.rc import raw_bits
+from opus.rc import raw_bits, tell
+
+_SIZE = const(3)  # of rc
+_ALL = const(1 << 20)  # more than a frame has
 
 _LM = const(0)
 _START = const(1)
@@ -45,12 +48,15 @@ _END = const(2)
 _CHANNELS = const(3)
 _TRANSIENT = const(4)
 _SEED = const(8)
+_BAND = const(12)
 _SILENCE = const(15)
 _LAG = const(16)
 _GAIN = const(17)
 _TAPSET = const(18)
 _HEARD = const(13)
 _ANTI = const(19)
+_FOLD = const(20)
+_UPDATE_FOLD = const(23)
 _LOST = const(21)
 _ENERGY = const(32)
 _LOG1 = const(74)
@@ -113,10 +119,10 @@ class Celt:
         for index in range(24, len(m)):
             m[index] = 0
 
-    def read(self, rc, data, lm, start, end, channels):
-        """Decode a frame of 2.5 ms times 2^lm whose range decoder `rc` has begun.
+    def begin(self, rc, data, lm, start, end, channels):
+        """Decode half of a frame of 2.5 ms times 2^lm whose range decoder `rc` has begun.
 
-        Bands from `start` up to `end` are there. `make` must follow.
+        Bands from `start` up to `end` are there. `read` must follow, and then `make`.
         """
         c = self.state
         c[_LM] = lm
@@ -133,7 +139,16 @@ class Celt:
             from opus.celt_stereo import band_stereo
 
             self._stereo = band_stereo
-        shapes(c, rc, data, TABLES, self._counts, self._stereo)
+        c[_BAND] = start
+        c[_FOLD] = 0
+        c[_UPDATE_FOLD] = 1
+        half = 4 * tell(rc) + 32 * rc[_SIZE]  # of the bits that are left; 1/8 bits
+        shapes(c, rc, data, TABLES, self._counts, self._stereo, half)
+
+    def read(self, rc, data):
+        """Decode the rest of the frame."""
+        c = self.state
+        shapes(c, rc, data, TABLES, self._counts, self._stereo, _ALL)
         collapsed = c[_ANTI] and raw_bits(rc, data, 1)
         finest(c, rc, data)
         if collapsed:

@@ -85,7 +85,7 @@ class Decoder:
             self._celt.reset()
 
     def begin(self, packet, spare=False):
-        """Take a packet (bytes-like) and return how many steps it takes, 2 to 96.
+        """Take a packet (bytes-like) and return how many steps it takes, 3 to 144.
 
         With `spare`, the steps make what its first frame's copy for loss holds, or conceal as
         long a gap when there is none. Raises PacketError; the state is as before then.
@@ -104,7 +104,7 @@ class Decoder:
         self._frame = 0
         self._count = count
         self._total = self._filled = self._place = 0
-        return 2 * count * ((length + 959) // 960)
+        return count * (1 + 2 * ((length + 959) // 960))
 
     def lose(self, samples):
         """Conceal `samples` at the output's rate, a multiple of 2.5 ms; return the steps due."""
@@ -119,16 +119,20 @@ class Decoder:
     def step(self, out):
         """Go on; write the next samples that are ready, at most 20 ms, into `out`.
 
-        Returns their number. It is 0 while a frame is being made, for whose 20 ms (or less)
-        there are two steps each; and where none is due.
+        Returns their number; 0 while a frame is being made, and where none is due.
         """
         if self._place == self._total:
             self._open()
         if self._filled < self._total:
             self._make()
             return 0
-        if self._place == 0 and self._total:
-            self._finish()
+        if self._data is not None:
+            if not self._went_on:
+                self._went_on = True
+                self._go_on()
+                return 0
+            if self._place == 0:
+                self._finish()
         count = min(self._total - self._place, self.rate // 50)
         store(0, 0, self._pcm, self._place, count, out)
         self._place += count
@@ -154,7 +158,8 @@ class Decoder:
         first = self._starts[index]
         self._data = memoryview(self._packet)[first : first + size]
         self._size = size
-        self._extra = 0
+        self._extra = self._extra_range = 0
+        self._went_on = self._to_silk = self._has_bands = False
         kind = self._packet_mode
         before = self._mode
         start(self._rc, self._data, size)
@@ -178,11 +183,12 @@ class Decoder:
         if self._data is None:
             count = min(self._total - filled, self.rate // 50)
             self._conceal(self._pcm, count, filled)
+            self.final_range = 0
         elif self._packet_mode == CELT:
             if self._switch:
                 self._conceal(self._old, min(self.rate // 200, self._total))
             count = self._total
-            self._celt_frame()
+            self._begin_celt()
         else:
             count = self._silk.frame(self._rc, self._data, self._kind == _SPARE)
             count = self._resample(count, self._pcm, filled)
@@ -190,8 +196,8 @@ class Decoder:
                 self._read_extra()
         self._filled = filled + count
 
-    def _celt_frame(self):
-        """Read the CELT layer of the frame; a hybrid frame's is added to its samples at once."""
+    def _begin_celt(self):
+        """Decode half of the frame's bands, or make up what the frame does not hold of them."""
         celt = self._layer_celt()
         toc = self._toc
         kind = self._packet_mode
@@ -200,14 +206,12 @@ class Decoder:
         lm = 0
         while 120 << lm < self._total * self._step:
             lm += 1
-        hybrid = kind == HYBRID
-        if hybrid and (self._kind == _SPARE or self._size < 2):
-            celt.lose(self._pcm, 0, lm, 17, True)
+        first = 0 if kind == CELT else 17
+        if self._kind == _SPARE or self._size < 2:
+            celt.lose(self._pcm, 0, lm, first, True)
             return
-        channels = 2 if toc & 4 else 1
-        celt.read(self._rc, self._data, lm, 17 if hybrid else 0, end_band(toc), channels)
-        if hybrid:
-            celt.make(self._pcm, 0, True)
+        self._has_bands = True
+        celt.begin(self._rc, self._data, lm, first, end_band(toc), 2 if toc & 4 else 1)
 
     def _read_extra(self):
         """Read what follows SILK: whether a frame for a switch of modes does (section 4.5.1)."""
@@ -217,7 +221,7 @@ class Decoder:
         need = 37 if kind == HYBRID else 17
         room = self._kind != _SPARE and tell(rc) + need <= 8 * size
         if room and (kind == SILK or bit_logp(rc, self._data, 12)):
-            self._to_silk = bit_logp(rc, self._data, 1) != 0
+            to_silk = bit_logp(rc, self._data, 1) != 0
             if kind == HYBRID:
                 extra = uniform(rc, self._data, 256) + 2
             else:
@@ -228,6 +232,7 @@ class Decoder:
             rc[3] -= extra
             self._size = size
             self._extra = extra
+            self._to_silk = to_silk and extra > 0
             self._switch = self._switch and not extra
         if self._switch:
             self._conceal(self._old, min(self.rate // 200, self._total))
@@ -253,35 +258,37 @@ class Decoder:
             self._celt = Celt(self._step)
         return self._celt
 
+    def _go_on(self):
+        """Decode what follows SILK: the frame for a switch to it, and the CELT layer."""
+        if self._to_silk:
+            self._extra_range = self._extra_frame()
+        if self._packet_mode == HYBRID and self._step < 3:
+            self._begin_celt()
+        if self._has_bands:
+            self._celt.read(self._rc, self._data)
+
     def _finish(self):
-        """Make the end of the frame, which may change its beginning: CELT and switches."""
-        if self._data is None:
-            self.final_range = 0
-            return
+        """Make the end of the frame, which may change its beginning."""
         rc = self._rc
         pcm = self._pcm
         kind = self._packet_mode
         total = self._total
         quarter = self.rate // 400  # 2.5 ms
         extra = self._extra
-        to_silk = extra and self._to_silk
-        extra_range = 0
-        if to_silk:
-            extra_range = self._extra_frame()
+        to_silk = self._to_silk
         before = self._mode
-        if kind == CELT:
-            self._celt.make(pcm, 0, False)
-        elif kind == HYBRID and self._step < 3:
-            self._celt_frame()
-        elif before == HYBRID and self._celt and not (to_silk and self._redundant):
-            self._extra_celt(_SILENT, 0)
-            self._celt.make(pcm, 0, True)
-        final = rc[0] + 1
         celt = self._celt
+        if self._has_bands:
+            celt.make(pcm, 0, kind != CELT)
+        elif kind == SILK and before == HYBRID and celt and self._step < 3:
+            if not (to_silk and self._redundant):
+                self._extra_celt(_SILENT, 0)
+                celt.make(pcm, 0, True)
+        final = rc[0] + 1
         if extra and not to_silk:
             celt = self._layer_celt()
             celt.reset()
-            extra_range = self._extra_frame()
+            self._extra_range = self._extra_frame()
             end = total - quarter
             cross(pcm, end, self._old, quarter, pcm, end, celt.window, quarter)
         if to_silk and (before != SILK or self._redundant):
@@ -293,7 +300,7 @@ class Decoder:
                 cross(self._old, quarter, pcm, quarter, pcm, quarter, celt.window, quarter)
             else:
                 cross(self._old, 0, pcm, 0, pcm, 0, celt.window, quarter)
-        self.final_range = 0 if self._size < 2 else final ^ extra_range
+        self.final_range = 0 if self._size < 2 else final ^ self._extra_range
         self._mode = kind
         self._redundant = extra > 0 and not to_silk
 
@@ -313,7 +320,8 @@ class Decoder:
         rc = self._rc_extra
         toc = self._toc
         start(rc, data, len(data))
-        self._celt.read(rc, data, lm, 0, end_band(toc), 2 if toc & 4 else 1)
+        self._celt.begin(rc, data, lm, 0, end_band(toc), 2 if toc & 4 else 1)
+        self._celt.read(rc, data)
 
     def _conceal(self, out, count, place=0):
         """Make up `count` words of `out` from `place` on with the mode of the last frame."""
