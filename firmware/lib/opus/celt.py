@@ -13,7 +13,8 @@ Q16), 74 and 116 those before, 158 the lowest, 200 changes of resolution, 222 ex
 are not empty, 512 shapes (Q16) of the first channel, 1472 of the second, 2432 what is folded
 (Q11), 3680-4207 work, 4208 stack.
 
-The signal's side is described in `celt_syn`.
+The signal's side, described in `celt_syn`, is a view of the same words from 2304 on, which no
+shapes reach: it works where, before, bands were folded, and keeps its history behind all this.
 """
 
 from array import array
@@ -23,7 +24,7 @@ from micropython import const
 from opus.celt_bands import shapes
 from opus.celt_loss import extend, floor_follow, noise, period, tail
 from opus.celt_pulses import vector_counts
-from opus.celt_rates import COMB, EMPHASIS, QUARTER, WINDOWS
+from opus.celt_rates import COMB, EMPHASIS, WINDOWS
 from opus.celt_side import finest, head
 from opus.celt_syn import (
     advance,
@@ -36,7 +37,7 @@ from opus.celt_syn import (
     unfold,
 )
 from opus.celt_tables import TABLES
-from opus.fft import inverse, plan
+from opus.fft import inverse, plan, quarter
 from opus.rc import raw_bits, tell
 
 _SIZE = const(3)  # of rc
@@ -60,6 +61,7 @@ _UPDATE_FOLD = const(23)
 _LOST = const(21)
 _ENERGY = const(32)
 _LOG1 = const(74)
+_SIGNAL = const(2304)
 _WORDS = const(4288)
 
 _STEP = const(0)
@@ -80,16 +82,18 @@ class Celt:
     """State of the CELT layer at 48 kHz / `step`; `window` is the slope of the overlap."""
 
     def __init__(self, step):
-        self.state = array("i", bytes(4 * _WORDS))
-        self._counts = vector_counts()
-        self._stereo = None
         largest = 960 // step
         work = _COEFFICIENTS + largest
-        self.signal = array("i", bytes(4 * (work + largest + 2048 // step + 120 // step + 4)))
+        memory = max(work + largest, _WORDS - _SIGNAL)
+        words = _SIGNAL + memory + 2048 // step + 120 // step + 4
+        self.state = array("i", bytes(4 * words))
+        self.signal = memoryview(self.state)[_SIGNAL:]
+        self._counts = vector_counts()
+        self._stereo = None
         self.window = array("H", WINDOWS[step])
         for index, value in enumerate(self.window):
             self.window[index] = (value + 4) >> 3  # Q12
-        self._quarter = array("H", QUARTER)
+        self._quarter = quarter()
         self._comb = array("H", COMB[step])
         self._emphasis = array("H", EMPHASIS[step])
         self._order, self._turns = plan(largest // 2, self._quarter)
@@ -101,7 +105,7 @@ class Celt:
         m[_HISTORY] = 2048 // step
         m[_POINTS] = largest // 2
         m[_WORK] = work
-        m[_MEMORY] = work + largest
+        m[_MEMORY] = memory
         self.reset()
 
     def reset(self):

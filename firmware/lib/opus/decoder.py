@@ -57,7 +57,6 @@ class Decoder:
         self._celt = None
         self._pcm = array("i", bytes(4 * (rate * 60 // 1000)))
         self._old = array("i", bytes(4 * (rate // 200)))
-        self._brief = array("i", bytes(4 * (rate // 100)))
         self._starts = array("H", bytes(96))
         self._sizes = array("H", bytes(96))
         self._packet = None
@@ -339,11 +338,8 @@ class Decoder:
                 lm -= 1
             made = quarter << lm
             if kind != CELT:
-                if lm > 1:
-                    self._resample(self._silk.lose(5 << (lm - 1)), out, place)
-                else:
-                    self._resample(self._silk.lose(10), self._brief, 0)
-                    copy(self._brief, 0, out, place, made)
+                self._silk.lose(20 if lm == 3 else 10)
+                self._resample(self._silk.state[0] * made * 1000 // self.rate, out, place)
             if kind == CELT or (kind == HYBRID and self._step < 3):
                 celt = self._layer_celt()
                 celt.lose(out, place, lm, 0 if kind == CELT else 17, kind != CELT)
