@@ -10,6 +10,8 @@ from array import array
 import micropython
 from micropython import const
 
+from opus.celt_rates import QUARTER
+
 _HALF_ROOT_3 = const(7094)  # Q13, as all below
 _COS_72 = const(2531)
 _SIN_72 = const(7791)
@@ -19,6 +21,17 @@ _SIN_144 = const(4815)
 _MOST = const(250000)  # less than 2^18
 _POINTS = const(12)
 _DOWN = const(21)
+
+
+_quarter = None
+
+
+def quarter():
+    """Return a quarter of a sine, Q13: one table, made once, for all that `plan` and transform."""
+    global _quarter
+    if _quarter is None:
+        _quarter = array("H", QUARTER)
+    return _quarter
 
 
 def plan(size, quarter):
