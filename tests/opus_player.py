@@ -61,12 +61,18 @@ class Player:
         return self._steps(self._decoder.lose(samples))
 
     def ranges(self, packet):
-        """Return the range after each step."""
+        """Return the range after each step that gives samples."""
         found = []
         for _ in range(self._decoder.begin(packet)):
-            self._decoder.step(self._out)
-            found.append(self._decoder.final_range)
+            if self._decoder.step(self._out):
+                found.append(self._decoder.final_range)
         return found
+
+    def work(self, packet, measured):
+        """Decode a packet, or 20 ms lost; return what `measured` returns after each step."""
+        begun = self._decoder.begin(packet) if packet else self._decoder.lose(self.rate // 50)
+        measured()
+        return [(self._decoder.step(self._out), measured())[1] for _ in range(begun)]
 
     def _steps(self, steps):
         parts = []

@@ -42,6 +42,28 @@ def test_the_chips_code_is_bit_for_bit_the_checked_code():
         assert digest(Player(rate, chip()[1]), rate, stream) == wanted
 
 
+def test_no_step_keeps_a_core_of_240_mhz_for_10_ms_at_2_cycles_an_instruction():
+    machine, module = chip()
+    for stream in (
+        packets(CELT, FB, 20, 128000, "noise", 0.06, channels=2),
+        packets(CELT, FB, 10, 128000, "noise", 0.04),
+        packets(HYBRID, FB, 20, 64000, "noise", 0.06, channels=2),
+        packets(SILK, WB, 60, 40000, "noise", 0.12),
+        switching(3, 20, 0.8),
+    ):
+        decoder = Player(24000, module)
+        for packet in [*stream, None, None]:
+            for count in decoder.work(packet, lambda: instructions(machine)):
+                assert count < 1_200_000
+
+
+def instructions(machine):
+    """Return how many the machine has run since it was asked last."""
+    count = sum(machine.profile().values())
+    machine.clear_profile()
+    return count
+
+
 SCRIPT = """
 import sys
 from hashlib import sha256

@@ -117,8 +117,8 @@ def test_a_native_port_goes_and_comes_back_under_another_name(tmp_path):
             line.send(b"\x03")
             line.until(">>> ")
             line.send(b"import machine; machine.bootloader()\r")
-            until(lambda: present(board) is None or present(board).ids == LOADER_IDS)
-        until(lambda: present(board) and present(board).ids == LOADER_IDS)
+            until(lambda: (port := present(board)) is None or port.ids == LOADER_IDS)
+        until(lambda: (port := present(board)) and port.ids == LOADER_IDS)
         assert present(board).device != first.device
         assert present(board).identity == first.identity
         assert "MAC:                02:70:61:72:6c:79" in esptool(board, "read-mac")

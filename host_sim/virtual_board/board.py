@@ -30,6 +30,7 @@ LOADER_IDS = (0x303A, 0x1001)  # the ROM's USB-Serial-JTAG
 PROGRAM_IDS = (0x303A, 0x4001)  # MicroPython's TinyUSB
 _NOTHING_TO_START = b"invalid header: 0xffffffff\r\n"
 DISPLAY = "display.txt"
+_LOOK_S = 0.002  # whether the program reads what was typed
 _COMPLAINT_S = 0.5  # how often the ROM says so
 
 
@@ -73,6 +74,7 @@ class VirtualBoard:
         self._terminal = Terminal(link)
         self._loader = None
         self._program = None  # the MicroPython process
+        self._typed = False  # whether there is something that it has not read
         self._rtc = []
         self._fed = 0.0
         self._next = None  # (what to become, cause or None) at the end of this turn of the loop
@@ -160,6 +162,7 @@ class VirtualBoard:
             self._read_program()
         if self._terminal.plugged and self._terminal.fileno() in ready:
             self._from_host(self._terminal.read())
+        self._typed = self._program is not None and self._program.feed()
         if self.watchdog_s and time.monotonic() > self._fed + self.watchdog_s:
             self._next = ("program", WATCHDOG)
         if not self._loader and not self._program and not self._next:
@@ -178,6 +181,8 @@ class VirtualBoard:
             return None
         if not self._program:
             return _COMPLAINT_S
+        if self._typed:
+            return _LOOK_S
         if self.watchdog_s:
             return max(0.0, self._fed + self.watchdog_s - time.monotonic())
         return None

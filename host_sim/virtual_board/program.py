@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import tempfile
 import termios
@@ -16,6 +17,8 @@ from host_sim import interpreter
 _RAW_BANNER = b"raw REPL; CTRL-B to exit"
 _FRIENDLY_BANNER = b'Type "help()"'
 _HEAP = "8M"
+_PIECE = re.compile(rb"[^\r\x01-\x05]*[\r\x01-\x05]?")  # what the prompt reads in one go
+_READS = (["0", "0x0"], ["63", "0x0"])  # the system call on x86-64 and arm64, and its file
 
 
 class Program:
@@ -26,9 +29,10 @@ class Program:
 
     def __init__(self, config: dict, raw: bool):
         #: whether the prompt is the raw one, as far as it has shown itself
-        self.raw = raw
+        self.raw = self._begins_raw = raw
         self._up = False
-        self._held_back = b""
+        self._typed = b""
+        self._due = 0  # bytes that it will have read, with all that it was given
         self._told = b""
         self._tail = b""  # of what it has printed
         self.tty, slave = os.openpty()
@@ -64,14 +68,40 @@ class Program:
         pathlib.Path(self._config).unlink()
 
     def write(self, data: bytes) -> None:
-        """Type; what comes before USB is up waits for it."""
-        if not self._up:
-            self._held_back += data
-            return
-        # a second interrupt on top of a first would end MicroPython on a PC
-        while b"\x03\x03" in data:
-            data = data.replace(b"\x03\x03", b"\x03")
-        os.write(self.tty, data)
+        """Type. It waits in the chip's buffer until somebody reads; Ctrl-C waits for nobody."""
+        if self._up and b"\x03" in data and not self._reads():
+            self._process.send_signal(signal.SIGINT)
+            data = data.replace(b"\x03", b"")
+        self._typed += data
+        self.feed()
+
+    def feed(self) -> bool:
+        """Let the program read; return whether there is more: then this is to be called again.
+
+        MicroPython's port for PCs drops what it has not read when a prompt begins or ends. So it
+        gets as much as cannot do that, and only while it waits for it.
+        """
+        while self._typed and self._up and self._reads():
+            piece = _PIECE.match(self._typed)[0]
+            self._typed = self._typed[len(piece) :]
+            self._due = self._count() + len(piece)
+            os.write(self.tty, piece)
+        return bool(self._typed) and self._up
+
+    def _reads(self):
+        """Whether it has read all and waits for more; where no kernel tells, it is taken so."""
+        try:
+            call = pathlib.Path(f"/proc/{self._process.pid}/syscall").read_text().split()
+        except OSError:
+            return True
+        return call[:2] in _READS and self._count() >= self._due
+
+    def _count(self):
+        """How many bytes the program has read, from wherever."""
+        try:
+            return int(pathlib.Path(f"/proc/{self._process.pid}/io").read_text().split()[1])
+        except OSError:
+            return 0
 
     def read(self) -> bytes:
         """Return what it prints; nothing when it has ended, by Ctrl-D at the prompt."""
@@ -94,8 +124,8 @@ class Program:
         if ("up", None) in messages:
             self._up = True
             # raw before a soft reset, raw after it
-            os.write(self.tty, b"\x01" if self.raw else b"")
-            self.write(self._held_back)
+            typed, self._typed = self._typed, b"\x01" if self._begins_raw else b""
+            self.write(typed)
         return messages
 
 

@@ -1,19 +1,20 @@
 """The CELT layer of a decoder (RFC 6716 section 4.3): frames of 2.5 to 20 ms, mixed to mono.
 
-`Celt.frame` decodes a frame into words of 16-bit samples at 48 kHz / step. The symbols' side is
-one array of int32 words that the modules named `celt_*` share:
+`Celt.begin` and `Celt.read` decode a frame, `Celt.make` makes words of 16-bit samples at 48 kHz /
+step of it. The symbols' side is one array of int32 words that the modules named `celt_*` share:
 
 0 frame size (2.5 ms times 2^it), 1 first band, 2 band after the last, 3 channels, 4 transient, 5
 spread, 6 first intensity band, 7 dual stereo, 8 seed of the noise, 9 balance of bits, 10 bands
 with shapes, 11 bits left, 12 band, 13 first band that the output's rate does not hold, 14 change
 of the band's resolution, 15 silence, 16-18 post-filter's lag, gain (Q15), tapset, 19 bits kept for
-the anti-collapse flag, 21 frames lost, 22 trim, 24-31 a split, 32 energies of both channels (log2,
-Q16), 74 and 116 those before, 158 the lowest, 200 changes of resolution; 256 caps,
-277 boosts, 298 bits, 319 fine bits, 340 priorities, 361-444 allocation, 445 masks of blocks that
-are not empty, 512 shapes (Q16) of the first channel, 1472 of the second, 2432 what is folded
-(Q11), 3680-4207 work, 4208 stack.
+the anti-collapse flag, 20 the band after those to fold and 23 whether it goes on, 21 frames lost,
+22 trim, 24-31 a split, 32 energies of both channels (log2, Q16), 74 and 116 those before, 158 the
+lowest, 200 changes of resolution; 256 caps, 277 boosts, 298 bits, 319 fine bits, 340 priorities,
+361-444 allocation, 445 masks of blocks that are not empty, 512 shapes (Q16) of the first channel,
+1472 of the second, 2432 what is folded (Q11), 3680-4207 work, 4208 stack.
 
-The signal's side is described in `celt_syn`.
+The signal's side, described in `celt_syn`, is a view of the same words from 2304 on, which no
+shapes reach: it works where, before, bands were folded, and keeps its history behind all this.
 """
 
 from array import array
@@ -23,7 +24,7 @@ from micropython import const
 from opus.celt_bands import shapes
 from opus.celt_loss import extend, floor_follow, noise, period, tail
 from opus.celt_pulses import vector_counts
-from opus.celt_rates import COMB, EMPHASIS, QUARTER, WINDOWS
+from opus.celt_rates import COMB, EMPHASIS, WINDOWS
 from opus.celt_side import finest, head
 from opus.celt_syn import (
     anti_collapse,
@@ -35,8 +36,11 @@ from opus.celt_syn import (
     unfold,
 )
 from opus.celt_tables import TABLES
-from opus.fft import inverse, plan
-from opus.rc import raw_bits
+from opus.fft import inverse, plan, quarter
+from opus.rc import raw_bits, tell
+
+_SIZE = const(3)  # of rc
+_ALL = const(1 << 20)  # more than a frame has
 
 _LM = const(0)
 _START = const(1)
@@ -44,15 +48,19 @@ _END = const(2)
 _CHANNELS = const(3)
 _TRANSIENT = const(4)
 _SEED = const(8)
+_BAND = const(12)
 _SILENCE = const(15)
 _LAG = const(16)
 _GAIN = const(17)
 _TAPSET = const(18)
 _HEARD = const(13)
 _ANTI = const(19)
+_FOLD = const(20)
+_UPDATE_FOLD = const(23)
 _LOST = const(21)
 _ENERGY = const(32)
 _LOG1 = const(74)
+_SIGNAL = const(2304)
 _WORDS = const(4288)
 
 _STEP = const(0)
@@ -74,16 +82,18 @@ class Celt:
     """State of the CELT layer at 48 kHz / `step`; `window` is the slope of the overlap."""
 
     def __init__(self, step):
-        self.state = array("i", bytes(4 * _WORDS))
-        self._counts = vector_counts()
-        self._stereo = None
         largest = 960 // step
         work = _COEFFICIENTS + largest
-        self.signal = array("i", bytes(4 * (work + largest + 2048 // step + 120 // step + 4)))
+        memory = max(work + largest, _WORDS - _SIGNAL)
+        words = _SIGNAL + memory + 2048 // step + 120 // step + 4
+        self.state = array("i", bytes(4 * words))
+        self.signal = memoryview(self.state)[_SIGNAL:]
+        self._counts = vector_counts()
+        self._stereo = None
         self.window = array("H", WINDOWS[step])
         for index, value in enumerate(self.window):
             self.window[index] = (value + 4) >> 3  # Q12
-        self._quarter = array("H", QUARTER)
+        self._quarter = quarter()
         self._comb = array("H", COMB[step])
         self._emphasis = array("H", EMPHASIS[step])
         self._order, self._turns = plan(largest // 2, self._quarter)
@@ -95,8 +105,8 @@ class Celt:
         m[_HISTORY] = 2048 // step
         m[_POINTS] = largest // 2
         m[_WORK] = work
-        m[_MEMORY] = at = work + largest
-        self._history = memoryview(m)[at : at + m[_HISTORY]]
+        m[_MEMORY] = memory
+        self._history = m[memory : memory + m[_HISTORY]]
         self.reset()
 
     def reset(self):
@@ -114,14 +124,12 @@ class Celt:
         for index in range(24, len(m)):
             m[index] = 0
 
-    def frame(self, rc, data, out, place, lm, start, end, channels, add):
-        """Decode a frame of 2.5 ms times 2^lm whose range decoder `rc` has begun.
+    def begin(self, rc, data, lm, start, end, channels):
+        """Decode half of a frame of 2.5 ms times 2^lm whose range decoder `rc` has begun.
 
-        Bands from `start` up to `end` are there. Replace the words of `out` from `place` on, or
-        `add` to them; return their number.
+        Bands from `start` up to `end` are there. `read` must follow, and then `make`.
         """
         c = self.state
-        m = self.signal
         c[_LM] = lm
         c[_HEARD] = self._heard
         c[_START] = start
@@ -136,30 +144,43 @@ class Celt:
             from opus.celt_stereo import band_stereo
 
             self._stereo = band_stereo
-        shapes(c, rc, data, TABLES, self._counts, self._stereo)
+        c[_BAND] = start
+        c[_FOLD] = 0
+        c[_UPDATE_FOLD] = 1
+        half = 4 * tell(rc) + 32 * rc[_SIZE]  # of the bits that are left; 1/8 bits
+        shapes(c, rc, data, TABLES, self._counts, self._stereo, half)
+
+    def read(self, rc, data):
+        """Decode the rest of the frame."""
+        c = self.state
+        shapes(c, rc, data, TABLES, self._counts, self._stereo, _ALL)
         collapsed = c[_ANTI] and raw_bits(rc, data, 1)
         finest(c, rc, data)
         if collapsed:
             anti_collapse(c, TABLES)
-        m[_COUNT] = count = (120 << lm) // m[_STEP]
+        span = rc[0] + 1
+        c[_SEED] = span if span < 1 << 31 else -(1 << 31)
+
+    def make(self, out, place, add):
+        """Replace words of `out` from `place` on by the frame, or `add` it to them."""
+        c = self.state
+        lm = c[_LM]
+        self.signal[_COUNT] = (120 << lm) // self.signal[_STEP]
         self._synthesise(c[_LAG], c[_GAIN], c[_TAPSET])
         lost = c[_LOST]
         remember(c)
         floor_follow(c, lost + (1 << lm) if lost < 160 else 160)
-        span = rc[0] + 1
-        c[_SEED] = span if span < 1 << 31 else -(1 << 31)
         c[_LOST] = 0
         self._periodic = False
         self._emit(out, place, add)
-        return count
 
     def lose(self, out, place, lm, start, add):
-        """Make up a frame of 2.5 ms times 2^lm; the rest is as with `frame`."""
+        """Make up a frame of 2.5 ms times 2^lm; the rest is as with `make`."""
         c = self.state
         m = self.signal
         c[_LM] = lm
         c[_HEARD] = self._heard
-        m[_COUNT] = count = (120 << lm) // m[_STEP]
+        m[_COUNT] = (120 << lm) // m[_STEP]
         lost = c[_LOST]
         if start or lost >= 40 or c[_END] == 0:
             if c[_END] == 0:
@@ -183,7 +204,6 @@ class Celt:
             tail(m, self.window)
         c[_LOST] = min(10000, lost + (1 << lm))
         self._emit(out, place, add)
-        return count
 
     def _synthesise(self, lag, gain, tapset):
         c = self.state

@@ -29,6 +29,8 @@ _BAND = const(12)
 _HEARD = const(13)
 _CHANGE = const(14)
 _ANTI = const(19)
+_FOLD = const(20)
+_UPDATE_FOLD = const(23)
 _TF = const(200)
 _PULSES = const(298)
 _MASKS = const(445)
@@ -172,8 +174,11 @@ def band(
 
 
 @micropython.viper
-def shapes(c: ptr32, rc: ptr32, data: ptr8, tables: ptr8, counts: ptr32, stereo):
-    """Decode the shapes of all bands; `stereo` is `celt_stereo.band_stereo` if it is needed."""
+def shapes(c: ptr32, rc: ptr32, data: ptr8, tables: ptr8, counts: ptr32, stereo, most: int):
+    """Decode the shapes of bands, from word 12 on, until more than `most` 1/8 bits are read.
+
+    `stereo` is `celt_stereo.band_stereo` if it is needed.
+    """
     frame = c[_LM]
     start = c[_START]
     end = c[_END]
@@ -187,15 +192,17 @@ def shapes(c: ptr32, rc: ptr32, data: ptr8, tables: ptr8, counts: ptr32, stereo)
         blocks = 1 << frame
     origin = tables[start] << frame
     f = _STACK
-    fold = 0
-    update_fold = 1
-    index = start
+    fold = c[_FOLD]
+    update_fold = c[_UPDATE_FOLD]
+    index = c[_BAND]
     while index < end:
         c[_BAND] = index
         edge = tables[index] << frame
         n = (tables[index + 1] << frame) - edge
         x = _SHAPES + edge
         used = int(tell_fraction(rc))
+        if used > most:
+            break
         if index != start:
             balance -= used
         left = total - used - 1
@@ -286,3 +293,8 @@ def shapes(c: ptr32, rc: ptr32, data: ptr8, tables: ptr8, counts: ptr32, stereo)
         balance += c[_PULSES + index] + used
         update_fold = 1 if bits > n << 3 else 0
         index += 1
+    c[_BAND] = index
+    c[_BALANCE] = balance
+    c[_DUAL] = dual
+    c[_FOLD] = fold
+    c[_UPDATE_FOLD] = update_fold

@@ -13,7 +13,8 @@ allocation; 512 coefficients and then shapes, 832 pulses, 880 sizes, 928-1007 st
 1008-1151 lists of the search,
 1152 a band in time.
 
-The signal's side is described in `celt_enc_signal`.
+The signal's side, described in `celt_enc_signal`, is a view of the same words from 480 on: what it
+needs until there are shapes lies where the rest then works.
 """
 
 from array import array
@@ -27,9 +28,9 @@ from opus.celt_enc_side import boosts, coarse, fine, finest, flags
 from opus.celt_enc_signal import attack, emphasise, measure, transform
 from opus.celt_enc_weigh import weigh
 from opus.celt_pulses import vector_counts
-from opus.celt_rates import QUARTER, WINDOWS
+from opus.celt_rates import WINDOWS
 from opus.celt_tables import TABLES
-from opus.fft import plan
+from opus.fft import plan, quarter
 from opus.rc import WORDS
 from opus.rc_enc import apart, bit_logp, finish, fork, raw_bits, start
 
@@ -41,12 +42,12 @@ _INTRA = const(13)
 _ANTI = const(19)
 _ENERGY = const(32)
 _SHAPES = const(512)
-_WORDS = const(1200)
+_SIGNAL = const(480)
+_WORDS = const(1560)
 
 _POINTS = const(12)
 _DOWN = const(21)
-_NEW = const(392)  # samples after the overlap
-_SIGNAL_WORDS = const(1032)
+_NEW = const(760)  # samples after the overlap
 
 
 class CeltEncoder:
@@ -54,12 +55,12 @@ class CeltEncoder:
 
     def __init__(self):
         self.state = array("i", bytes(4 * _WORDS))
-        self.signal = array("i", bytes(4 * _SIGNAL_WORDS))
+        self.signal = memoryview(self.state)[_SIGNAL:]
         self._rc = array("i", bytes(4 * WORDS))
         self._trial = array("i", bytes(4 * WORDS))
         self._counts = vector_counts()
         self._window = array("H", WINDOWS[3])
-        self._quarter = array("H", QUARTER)
+        self._quarter = quarter()
         self._order, self._turns = plan(160, self._quarter)
         self.reset()
 
@@ -69,8 +70,6 @@ class CeltEncoder:
         m = self.signal
         for index in range(_WORDS):
             c[index] = 0
-        for index in range(_SIGNAL_WORDS):
-            m[index] = 0
         m[_POINTS] = 160
         m[_DOWN] = 2  # for the loudest
         c[_LM] = 3

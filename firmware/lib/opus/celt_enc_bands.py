@@ -35,6 +35,7 @@ _F_N = const(1)
 _F_BITS = const(2)
 _F_BLOCKS = const(3)
 _F_LM = const(4)
+_F_GAIN = const(6)
 _F_STAGE = const(8)
 
 _BANDS = const(17)
@@ -138,6 +139,7 @@ def shapes(c: ptr32, rc: ptr32, data: ptr8, tables: ptr8, counts: ptr32):
     blocks = 8 if c[_TRANSIENT] else 1
     mask = c[_IN_TIME]
     f = _STACK
+    c[f + _F_GAIN] = 0  # has no meaning here, but is handed down
     index = 0
     while index < _BANDS:
         c[_BAND] = index

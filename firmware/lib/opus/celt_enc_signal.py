@@ -1,8 +1,9 @@
 """CELT analysis at 16 kHz (RFC 6716 section 5.3): from samples to energies and scaled bands.
 
 The signal side `m` is an array of int32 words: 12 points of the FFT, 16-19 last samples, 20 level,
-21 by how many bits the FFT shifts down, 32-351 the folded frame, 352-711 emphasised samples (Q6)
-with the overlap before them, 712-1031 coefficients. State `c` as in `celt_enc`.
+21 by how many bits the FFT shifts down, 32-351 coefficients, which are the first 320 words of the
+shapes in `c`, 352-671 the folded frame, 720-1079 emphasised samples (Q6) with the overlap before
+them. State `c` as in `celt_enc`.
 
 At this rate the frame's 320 coefficients are those of 960 at 48 kHz that wideband codes.
 """
@@ -19,9 +20,10 @@ _SHAPES = const(512)
 
 _HISTORY = const(16)
 _LEVEL = const(20)
-_INPUT = const(32)
-_SIGNAL = const(352)
-_WORK = const(712)
+_COEFFICIENTS = const(32)
+_INPUT = const(352)
+_WORK = const(392)  # of a short block
+_SIGNAL = const(720)
 
 _FRAME = const(320)
 _OVERLAP = const(40)
@@ -168,12 +170,7 @@ def transform(
     """Transform the frame (section 5.3.2): coefficients band by band, blocks in turn in a band."""
     if c[_TRANSIENT] == 0:
         fold(m, _SIGNAL, window, _FRAME)
-        inverse(m, _WORK, order, turns, quarter, 0, _INPUT, _FRAME, 1)
-        at = 0
-        while at < _FRAME:
-            c[_SHAPES + at] = m[_WORK + at]
-            c[_SHAPES + 1 + at] = m[_WORK + 1 + at]
-            at += 2
+        inverse(m, _COEFFICIENTS, order, turns, quarter, 0, _INPUT, _FRAME, 1)
         return
     block = 0
     while block < 8:

@@ -10,11 +10,22 @@ _STARTS = (15, 191, 366, 540, 713, 885, 1056, 1146, 1193, 1222, 1241, 1255, 1263
 _WORDS = 1287
 
 
+_counts = None
+
+
 def vector_counts():
     """Return U as an array: U(n, k) = U(k, n) is counts[counts[n] + k] for n <= k.
 
-    A row holds pulses from the number of places on, up to what 32 bits or the bands allow.
+    A row holds pulses from the number of places on, up to what 32 bits or the bands allow. Decoder
+    and encoder have the same array.
     """
+    global _counts
+    if _counts is None:
+        _counts = _made()
+    return _counts
+
+
+def _made():
     counts = array("I", bytes(4 * _WORDS))
     for n, start in enumerate(_STARTS):
         counts[n] = start

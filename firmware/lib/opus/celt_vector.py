@@ -92,8 +92,13 @@ def fill(c: ptr32, f: int) -> int:
     Return the mask of its blocks.
     """
     mask = (1 << c[f + _F_BLOCKS]) - 1
-    low = c[f + _F_LOW]
     filled = c[f + _F_FILL] & mask
+    low = c[f + _F_LOW]
+    if low >= 0:
+        mask = filled
+    heard = 1 if c[_BAND] < c[_HEARD] else 0
+    if heard == 0:
+        low = -1  # was not kept; only the noise's seed goes on
     at = c[f]
     end = at + c[f + _F_N]
     if filled == 0:
@@ -112,9 +117,9 @@ def fill(c: ptr32, f: int) -> int:
         c[at] = value
         energy += value * value
         at += 1
-    if c[_BAND] < c[_HEARD]:
+    if heard:
         scaled(c, c[f], c[f], c[f + _F_N], energy, c[f + _F_GAIN])
-    return mask if low < 0 else filled
+    return mask
 
 
 @micropython.viper

@@ -35,8 +35,10 @@ class Decoder:
 
         steps = decoder.begin(packet)     # raises PacketError
         while steps:
-            samples = decoder.step(out)   # fills out, a buffer of at least rate / 25 bytes
+            samples = decoder.step(out)   # out: a buffer of at least rate / 25 bytes
             steps -= 1
+
+    A step may give no samples yet, 0: the steps are cut so that none works long.
 
     A missing packet is begun with `lose`, or with `begin(next_packet, True)`, which takes the
     copy that the next packet may hold; then the same steps follow. The packet must not change
@@ -55,7 +57,6 @@ class Decoder:
         self._celt = None
         self._pcm = array("i", bytes(4 * (rate * 60 // 1000)))
         self._old = array("i", bytes(4 * (rate // 200)))
-        self._brief = array("i", bytes(4 * (rate // 100)))
         self._starts = array("H", bytes(96))
         self._sizes = array("H", bytes(96))
         self._packet = None
@@ -83,7 +84,7 @@ class Decoder:
             self._celt.reset()
 
     def begin(self, packet, spare=False):
-        """Take a packet (bytes-like) and return how many steps it takes, 1 to 48.
+        """Take a packet (bytes-like) and return how many steps it takes, 3 to 144.
 
         With `spare`, the steps make what its first frame's copy for loss holds, or conceal as
         long a gap when there is none. Raises PacketError; the state is as before then.
@@ -102,7 +103,7 @@ class Decoder:
         self._frame = 0
         self._count = count
         self._total = self._filled = self._place = 0
-        return count * ((length + 959) // 960)
+        return count * (1 + 2 * ((length + 959) // 960))
 
     def lose(self, samples):
         """Conceal `samples` at the output's rate, a multiple of 2.5 ms; return the steps due."""
@@ -112,50 +113,52 @@ class Decoder:
         self._gap = samples
         self._total = self._filled = self._place = 0
         most = self.rate // 50
-        return (samples + most - 1) // most
+        return 2 * ((samples + most - 1) // most)
 
     def step(self, out):
-        """Make the next samples, at most 20 ms, into `out`; return their number (0: none due)."""
-        if self._place == self._filled:
-            self._advance()
-        count = min(self._filled - self._place, self.rate // 50)
+        """Go on; write the next samples that are ready, at most 20 ms, into `out`.
+
+        Returns their number; 0 while a frame is being made, and where none is due.
+        """
+        if self._place == self._total:
+            self._open()
+        if self._filled < self._total:
+            self._make()
+            return 0
+        if self._data is not None:
+            if not self._went_on:
+                self._went_on = True
+                self._go_on()
+                return 0
+            if self._place == 0:
+                self._finish()
+        count = min(self._total - self._place, self.rate // 50)
         store(0, 0, self._pcm, self._place, count, out)
         self._place += count
         return count
 
-    def _advance(self):
-        if self._kind == _LOST:
-            count = min(self._gap, self.rate // 50)
-            self._gap -= count
-            self._place = self._filled = 0
-            if count:
-                self._conceal(self._pcm, count)
-                self._filled = count
-                self.final_range = 0
-            return
-        if self._filled == self._total:
-            if self._frame == self._count:
-                self._packet = None
-                self._place = self._filled = self._total = 0
-                return
-            self._place = self._filled = 0
-            self._total = duration(self._toc) // self._step
-            self._open()
-        else:
-            self._go_on()
-
     def _open(self):
-        """Begin the next frame and decode as much of it as one step may."""
+        """Begin the next frame of the packet, or the next 20 ms of the gap."""
+        self._place = self._filled = self._total = 0
+        self._data = None
+        if self._kind == _LOST:
+            self._total = min(self._gap, self.rate // 50)
+            self._gap -= self._total
+            return
         index = self._frame
+        if index == self._count:
+            self._packet = None
+            return
         self._frame = index + 1
+        self._total = duration(self._toc) // self._step
         size = self._sizes[index]
-        self._size = size
         if size < 2:
-            self._data = None
-            self._go_on()
             return
         first = self._starts[index]
         self._data = memoryview(self._packet)[first : first + size]
+        self._size = size
+        self._extra = self._extra_range = 0
+        self._went_on = self._to_silk = self._has_bands = False
         kind = self._packet_mode
         before = self._mode
         start(self._rc, self._data, size)
@@ -164,40 +167,74 @@ class Decoder:
             or (kind != CELT and before == CELT)
         )
         if kind == CELT:
-            if self._switch:
-                self._conceal(self._old, min(self.rate // 200, self._total))
-            self._finish(0)
-            return
-        if before == CELT:
-            self._layer_silk().reset()
-        toc = self._toc
-        milliseconds = max(10, duration(toc) // 48)
-        channels = 2 if toc & 4 else 1
-        spare = self._kind == _SPARE
-        self._layer_silk().begin(
-            self._rc, self._data, silk_khz(toc), milliseconds, channels, spare
-        )
-        self._go_on()
-        if before != SILK or self._redundant:
-            # the frame's end may change its beginning
-            while self._filled < self._total:
-                self._go_on()
-
-    def _go_on(self):
-        """Decode the next 20 ms of a frame that has begun."""
-        if self._data is None:
-            count = min(self._total - self._filled, self.rate // 50)
-            self._conceal(self._pcm, count, self._filled)
-            self._filled += count
-            self.final_range = 0
             return
         silk = self._layer_silk()
-        count = silk.frame(self._rc, self._data, self._kind == _SPARE)
-        filled = self._filled + self._resample(count, self._pcm, self._filled)
-        if filled < self._total:
-            self._filled = filled
+        if before == CELT:
+            silk.reset()
+        toc = self._toc
+        milliseconds = max(10, duration(toc) // 48)
+        spare = self._kind == _SPARE
+        silk.begin(self._rc, self._data, silk_khz(toc), milliseconds, 2 if toc & 4 else 1, spare)
+
+    def _make(self):
+        """Make the next 20 ms of a frame, as far as they go without its end."""
+        filled = self._filled
+        if self._data is None:
+            count = min(self._total - filled, self.rate // 50)
+            self._conceal(self._pcm, count, filled)
+            self.final_range = 0
+        elif self._packet_mode == CELT:
+            if self._switch:
+                self._conceal(self._old, min(self.rate // 200, self._total))
+            count = self._total
+            self._begin_celt()
         else:
-            self._finish(self._total)
+            count = self._silk.frame(self._rc, self._data, self._kind == _SPARE)
+            count = self._resample(count, self._pcm, filled)
+            if filled + count == self._total:
+                self._read_extra()
+        self._filled = filled + count
+
+    def _begin_celt(self):
+        """Decode half of the frame's bands, or make up what the frame does not hold of them."""
+        celt = self._layer_celt()
+        toc = self._toc
+        kind = self._packet_mode
+        if self._mode and kind != self._mode and not self._redundant:
+            celt.reset()
+        lm = 0
+        while 120 << lm < self._total * self._step:
+            lm += 1
+        first = 0 if kind == CELT else 17
+        if self._kind == _SPARE or self._size < 2:
+            celt.lose(self._pcm, 0, lm, first, True)
+            return
+        self._has_bands = True
+        celt.begin(self._rc, self._data, lm, first, end_band(toc), 2 if toc & 4 else 1)
+
+    def _read_extra(self):
+        """Read what follows SILK: whether a frame for a switch of modes does (section 4.5.1)."""
+        rc = self._rc
+        kind = self._packet_mode
+        size = self._size
+        need = 37 if kind == HYBRID else 17
+        room = self._kind != _SPARE and tell(rc) + need <= 8 * size
+        if room and (kind == SILK or bit_logp(rc, self._data, 12)):
+            to_silk = bit_logp(rc, self._data, 1) != 0
+            if kind == HYBRID:
+                extra = uniform(rc, self._data, 256) + 2
+            else:
+                extra = size - ((tell(rc) + 7) >> 3)
+            size -= extra
+            if size * 8 < tell(rc):
+                size = extra = 0
+            rc[3] -= extra
+            self._size = size
+            self._extra = extra
+            self._to_silk = to_silk and extra > 0
+            self._switch = self._switch and not extra
+        if self._switch:
+            self._conceal(self._old, min(self.rate // 200, self._total))
 
     def _resample(self, count, out, place):
         silk = self._silk
@@ -220,102 +257,70 @@ class Decoder:
             self._celt = Celt(self._step)
         return self._celt
 
-    def _finish(self, filled):
-        """Decode what follows SILK in the frame: redundancy and the CELT layer."""
+    def _go_on(self):
+        """Decode what follows SILK: the frame for a switch to it, and the CELT layer."""
+        if self._to_silk:
+            self._extra_range = self._extra_frame()
+        if self._packet_mode == HYBRID and self._step < 3:
+            self._begin_celt()
+        if self._has_bands:
+            self._celt.read(self._rc, self._data)
+
+    def _finish(self):
+        """Make the end of the frame, which may change its beginning."""
         rc = self._rc
-        data = self._data
         pcm = self._pcm
-        toc = self._toc
         kind = self._packet_mode
         total = self._total
         quarter = self.rate // 400  # 2.5 ms
-        spare = self._kind == _SPARE
-        channels = 2 if toc & 4 else 1
-        size = self._size
-        extra = 0
-        to_silk = False
-        if kind != CELT and not spare:
-            need = 37 if kind == HYBRID else 17
-            if tell(rc) + need <= 8 * size and (kind == SILK or bit_logp(rc, data, 12)):
-                to_silk = bit_logp(rc, data, 1) != 0
-                if kind == HYBRID:
-                    extra = uniform(rc, data, 256) + 2
-                else:
-                    extra = size - ((tell(rc) + 7) >> 3)
-                size -= extra
-                if size * 8 < tell(rc):
-                    size = extra = 0
-                rc[3] -= extra
-        switch = self._switch and not extra
-        if switch and kind != CELT:
-            self._conceal(self._old, min(self.rate // 200, total))
-        extra_range = 0
-        if extra and to_silk:
-            extra_range = self._extra_frame(size, extra, channels)
+        extra = self._extra
+        to_silk = self._to_silk
         before = self._mode
-        celt_start = 0 if kind == CELT else 17
-        if kind == CELT or (kind == HYBRID and self._step < 3):
-            celt = self._layer_celt()
-            if before and kind != before and not self._redundant:
-                celt.reset()
-            lm = 0
-            while 120 << lm < total * self._step:
-                lm += 1
-            if spare or size < 2:
-                celt.lose(pcm, 0, lm, celt_start, kind != CELT)
-            else:
-                end = end_band(toc)
-                celt.frame(rc, data, pcm, 0, lm, celt_start, end, channels, kind != CELT)
-        elif (
-            before == HYBRID
-            and self._celt
-            and self._step < 3
-            and not (extra and to_silk and self._redundant)
-        ):
-            start(self._rc_extra, _SILENT, 2)
-            end = end_band(toc)
-            self._celt.frame(self._rc_extra, _SILENT, pcm, 0, 0, 0, end, channels, True)
-        final = rc[0] + 1
         celt = self._celt
+        if self._has_bands:
+            celt.make(pcm, 0, kind != CELT)
+        elif kind == SILK and before == HYBRID and celt and self._step < 3:
+            if not (to_silk and self._redundant):
+                self._extra_celt(_SILENT, 0)
+                celt.make(pcm, 0, True)
+        final = rc[0] + 1
         if extra and not to_silk:
             celt = self._layer_celt()
             celt.reset()
-            extra_range = self._extra_frame(size, extra, channels)
-            cross(
-                pcm,
-                total - quarter,
-                self._old,
-                quarter,
-                pcm,
-                total - quarter,
-                celt.window,
-                quarter,
-            )
-        if extra and to_silk and (before != SILK or self._redundant):
+            self._extra_range = self._extra_frame()
+            end = total - quarter
+            cross(pcm, end, self._old, quarter, pcm, end, celt.window, quarter)
+        if to_silk and (before != SILK or self._redundant):
             copy(self._old, 0, pcm, 0, quarter)
             cross(self._old, quarter, pcm, quarter, pcm, quarter, celt.window, quarter)
-        if switch:
+        if self._switch:
             if total >= 2 * quarter:
                 copy(self._old, 0, pcm, 0, quarter)
                 cross(self._old, quarter, pcm, quarter, pcm, quarter, celt.window, quarter)
             else:
                 cross(self._old, 0, pcm, 0, pcm, 0, celt.window, quarter)
-        self.final_range = 0 if size < 2 else final ^ extra_range
+        self.final_range = 0 if self._size < 2 else final ^ self._extra_range
         self._mode = kind
         self._redundant = extra > 0 and not to_silk
-        self._filled = total
 
-    def _extra_frame(self, at, size, channels):
+    def _extra_frame(self):
         """Decode the 5 ms that bridge a switch of modes (section 4.5.1); return their range."""
         celt = self._layer_celt()
+        at = self._size
+        size = self._extra
         if size < 2:
             celt.lose(self._old, 0, 1, 0, False)
             return self._rc_extra[0] + 1
+        self._extra_celt(self._data[at : at + size], 1)
+        celt.make(self._old, 0, False)
+        return self._rc_extra[0] + 1
+
+    def _extra_celt(self, data, lm):
         rc = self._rc_extra
-        data = self._data[at : at + size]
-        start(rc, data, size)
-        celt.frame(rc, data, self._old, 0, 1, 0, end_band(self._toc), channels, False)
-        return rc[0] + 1
+        toc = self._toc
+        start(rc, data, len(data))
+        self._celt.begin(rc, data, lm, 0, end_band(toc), 2 if toc & 4 else 1)
+        self._celt.read(rc, data)
 
     def _conceal(self, out, count, place=0):
         """Make up `count` words of `out` from `place` on with the mode of the last frame."""
@@ -333,11 +338,8 @@ class Decoder:
                 lm -= 1
             made = quarter << lm
             if kind != CELT:
-                if lm > 1:
-                    self._resample(self._silk.lose(5 << (lm - 1)), out, place)
-                else:
-                    self._resample(self._silk.lose(10), self._brief, 0)
-                    copy(self._brief, 0, out, place, made)
+                self._silk.lose(20 if lm == 3 else 10)
+                self._resample(self._silk.state[0] * made * 1000 // self.rate, out, place)
             if kind == CELT or (kind == HYBRID and self._step < 3):
                 celt = self._layer_celt()
                 celt.lose(out, place, lm, 0 if kind == CELT else 17, kind != CELT)

@@ -10,10 +10,22 @@ from array import array
 import micropython
 from micropython import const
 
+from opus.celt_rates import QUARTER
 from opus.fft_stages import radix2, radix3, radix4, radix5, twist
 
 _MOST = const(250000)  # less than 2^18
 _DOWN = const(21)
+
+
+_quarter = None
+
+
+def quarter():
+    """Return a quarter of a sine, Q13: one table, made once, for all that `plan` and transform."""
+    global _quarter
+    if _quarter is None:
+        _quarter = array("H", QUARTER)
+    return _quarter
 
 
 def plan(size, quarter):

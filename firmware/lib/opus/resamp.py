@@ -1,7 +1,7 @@
 """From SILK's rate to the output rate (RFC 6716 section 4.2.9, which leaves the filter free).
 
-A short filter for each phase of the output does what libopus does in two steps. Where both rates
-are the same, samples only wait.
+A short filter for each phase of the output does what libopus does in two steps; two phases that
+begin at the same sample are made together. Where both rates are the same, samples only wait.
 """
 
 from array import array
@@ -21,7 +21,7 @@ class Resampler:
     def __init__(self, step):
         self._step = step
         self._khz = 0
-        self._waits = self._phases = self._inputs = self._passes = 0
+        self._waits = self._phases = self._inputs = 0
         self._filters: list = []
 
     def _set_up(self, khz):
@@ -29,13 +29,21 @@ class Resampler:
         self._waits, phases, inputs, numbers = RESAMPLERS[khz, self._step]
         taps = array("h", numbers)
         passes = len(taps) // (_TAPS * phases)
-        self._phases, self._inputs, self._passes = phases, inputs, passes
+        self._phases, self._inputs = phases, inputs
         self._filters = []
-        for index in range(passes * phases):
-            number = index % passes
-            words = list(taps[_TAPS * index : _TAPS * (index + 1)])
-            words += [inputs, phases, number, 0 if number < passes - 1 else 14]
-            self._filters.append(array("i", [0] * _TAPS + words))
+        phase = 0
+        while phase < phases:
+            late = phase * inputs // phases
+            pair = phase + 1 < phases and (phase + 1) * inputs // phases == late
+            for number in range(passes):
+                index = _TAPS * (phase * passes + number)
+                words = [0] * _TAPS + list(taps[index : index + _TAPS])
+                words += [inputs, phases, number, 0 if number < passes - 1 else 14, pair]
+                if pair:
+                    index += _TAPS * passes
+                    words += list(taps[index : index + _TAPS])
+                self._filters.append((late - number * _TAPS, phase, array("i", words)))
+            phase += 1 + pair
 
     def run(self, source, at, count, khz, out, place):
         """Resample `count` words of `source` from `at` on into `out`; return how many came out.
@@ -45,27 +53,21 @@ class Resampler:
         if khz != self._khz:
             self._set_up(khz)
         first = at - self._waits
-        filters = self._filters
-        if not filters:
+        if not self._filters:
             copy(source, first, out, place, count)
             return count
-        phases = self._phases
-        inputs = self._inputs
-        passes = self._passes
-        made = count // inputs * phases
-        for phase in range(phases):
-            newest = first + phase * inputs // phases
-            for number in range(passes):
-                words = filters[phase * passes + number]
-                convolve(words, 0, source, newest - number * _TAPS, out, place + phase, made)
+        made = count // self._inputs * self._phases
+        for late, phase, words in self._filters:
+            convolve(words, 0, source, first + late, out, place + phase, made)
         return made
 
 
 @micropython.viper
 def convolve(w: ptr32, y: int, source: ptr32, newest: int, out: ptr32, place: int, made: int):
-    """Make the words of `made` that belong to one phase, in one pass; `y` is only a register.
+    """Make the words of `made` that belong to a phase, or a pair; `y` is only a register.
 
-    `w`: 16 samples, 16 taps, inputs for each word, phases, number of the pass, its shift.
+    `w`: 16 samples, 16 taps, inputs for each word, phases, number of the pass, its shift, whether
+    the next phase is made too, its 16 taps.
     """
     inputs = w[32]
     phases = w[33]
@@ -75,6 +77,26 @@ def convolve(w: ptr32, y: int, source: ptr32, newest: int, out: ptr32, place: in
         index += 1
     end = place + made
     while True:
+        if w[36]:
+            y = w[0] * w[37] + 8192
+            if w[34]:
+                y += out[place + 1] - 8192
+            y = w[1] * w[38] + y
+            y = w[2] * w[39] + y
+            y = w[3] * w[40] + y
+            y = w[4] * w[41] + y
+            y = w[5] * w[42] + y
+            y = w[6] * w[43] + y
+            y = w[7] * w[44] + y
+            y = w[8] * w[45] + y
+            y = w[9] * w[46] + y
+            y = w[10] * w[47] + y
+            y = w[11] * w[48] + y
+            y = w[12] * w[49] + y
+            y = w[13] * w[50] + y
+            y = w[14] * w[51] + y
+            y = w[15] * w[52] + y
+            out[place + 1] = y >> w[35]
         y = w[0] * w[16] + 8192
         if w[34]:
             y += out[place] - 8192

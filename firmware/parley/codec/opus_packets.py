@@ -1,4 +1,4 @@
-"""Packets of Opus, decoded at the speaker's rate and encoded at 16 kHz, 20 ms a step."""
+"""Packets of Opus, decoded at the speaker's rate and encoded at 16 kHz, in steps of some ms."""
 
 import opus
 
