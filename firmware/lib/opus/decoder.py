@@ -279,10 +279,13 @@ class Decoder:
         celt = self._celt
         if self._has_bands:
             celt.make(pcm, 0, kind != CELT)
-        elif kind == SILK and before == HYBRID and celt and self._step < 3:
-            if not (to_silk and self._redundant):
-                self._extra_celt(_SILENT, 0)
-                celt.make(pcm, 0, True)
+        elif (
+            (kind == SILK and before == HYBRID)
+            and (celt and self._step < 3)
+            and not (to_silk and self._redundant)
+        ):
+            self._extra_celt(_SILENT, 0)
+            celt.make(pcm, 0, True)
         final = rc[0] + 1
         if extra and not to_silk:
             celt = self._layer_celt()
