@@ -66,6 +66,7 @@ class Decoder:
         self._gap = 0
         self._packet_mode = 0
         self._toc = 0
+        self._went_on = False
         #: Range after the last frame, as other decoders report it; 0 after a loss. Below 24 kHz
         #: hybrid frames leave their inaudible CELT layer unread, and this is not theirs.
         self.final_range = 0
