@@ -7,11 +7,11 @@ step of it. The symbols' side is one array of int32 words that the modules named
 spread, 6 first intensity band, 7 dual stereo, 8 seed of the noise, 9 balance of bits, 10 bands
 with shapes, 11 bits left, 12 band, 13 first band that the output's rate does not hold, 14 change
 of the band's resolution, 15 silence, 16-18 post-filter's lag, gain (Q15), tapset, 19 bits kept for
-the anti-collapse flag, 20 the band after those to fold and 23 whether it goes on, 21 frames lost, 22 trim, 24-31 a split, 32 energies of both channels (log2,
-Q16), 74 and 116 those before, 158 the lowest, 200 changes of resolution, 222 exponent; 256 caps,
-277 boosts, 298 bits, 319 fine bits, 340 priorities, 361-444 allocation, 445 masks of blocks that
-are not empty, 512 shapes (Q16) of the first channel, 1472 of the second, 2432 what is folded
-(Q11), 3680-4207 work, 4208 stack.
+the anti-collapse flag, 20 the band after those to fold and 23 whether it goes on, 21 frames lost,
+22 trim, 24-31 a split, 32 energies of both channels (log2, Q16), 74 and 116 those before, 158 the
+lowest, 200 changes of resolution, 222 exponent; 256 caps, 277 boosts, 298 bits, 319 fine bits, 340
+priorities, 361-444 allocation, 445 masks of blocks that are not empty, 512 shapes (Q16) of the
+first channel, 1472 of the second, 2432 what is folded (Q11), 3680-4207 work, 4208 stack.
 
 The signal's side, described in `celt_syn`, is a view of the same words from 2304 on, which no
 shapes reach: it works where, before, bands were folded, and keeps its history behind all this.

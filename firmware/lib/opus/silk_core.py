@@ -137,8 +137,8 @@ def predict_long(s: ptr32, y: int, at: int, count: int, lag: int, taps: int, sou
 def predict_short(s: ptr32, y: int, count: int, gain: int, at: int):
     """Filter `count` words with the active filter and write samples, clamped, from `at`.
 
-    `gain` is in Q10. The words lie behind the 16 words of the filter's state; they begin at an even
-    place. In the loop the upper and lower halves of the last words wait, the newest first:
+    `gain` is in Q10. The words lie behind the 16 words of the filter's state; they begin at an
+    even place. In the loop the upper and lower halves of the last words wait, the newest first:
     from their second place on, then, with one more, from the first. Each second time they move by
     two.
     """
