@@ -213,9 +213,8 @@ def rows() -> list[Row]:
             target = _SHARE_TARGETS.get(name) if cycles == 2 else None
             found.append(Row(title, _MODEL, 100 * second * cycles / _CORE_HZ, unit, target))
         title = f"Opus, {name}, longest step"
-        found.append(
-            Row(title, _MODEL, _milliseconds(case.longest), "ms at 2 cycles", _STEP_TARGET)
-        )
+        longest = _milliseconds(case.longest)
+        found.append(Row(title, _MODEL, longest, "ms at 2 cycles", _STEP_TARGET))
     sizes = {module: sum(functions.values()) for module, functions in code().items()}
     for module, size in sizes.items():
         found.append(Row(f"Opus, native code of {module}", _MODEL, size, "bytes"))

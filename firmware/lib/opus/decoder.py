@@ -64,9 +64,10 @@ class Decoder:
         self._kind = _FRAMES
         self._total = self._filled = self._place = 0
         self._gap = 0
+        self._went_on = self._to_silk = self._has_bands = self._switch = False
+        self._size = self._extra = self._extra_range = 0
         self._packet_mode = 0
         self._toc = 0
-        self._went_on = False
         #: Range after the last frame, as other decoders report it; 0 after a loss. Below 24 kHz
         #: hybrid frames leave their inaudible CELT layer unread, and this is not theirs.
         self.final_range = 0
@@ -278,13 +279,11 @@ class Decoder:
         to_silk = self._to_silk
         before = self._mode
         celt = self._celt
+        # the CELT layer of the frame before goes on in an overlap
+        fades = celt and self._step < 3 and not (to_silk and self._redundant)
         if self._has_bands:
             celt.make(pcm, 0, kind != CELT)
-        elif (
-            (kind == SILK and before == HYBRID)
-            and (celt and self._step < 3)
-            and not (to_silk and self._redundant)
-        ):
+        elif kind == SILK and before == HYBRID and fades:
             self._extra_celt(_SILENT, 0)
             celt.make(pcm, 0, True)
         final = rc[0] + 1

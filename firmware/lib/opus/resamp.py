@@ -1,7 +1,8 @@
 """From SILK's rate to the output rate (RFC 6716 section 4.2.9, which leaves the filter free).
 
 A short filter for each phase of the output does what libopus does in two steps; two phases that
-begin at the same sample are made together. Where both rates are the same, samples only wait.
+begin at the same sample are made together, with a third if it begins at the next. Where both rates
+are the same, samples only wait.
 """
 
 from array import array
@@ -34,16 +35,18 @@ class Resampler:
         phase = 0
         while phase < phases:
             late = phase * inputs // phases
-            pair = phase + 1 < phases and (phase + 1) * inputs // phases == late
+            count = 1
+            if phase + 1 < phases and (phase + 1) * inputs // phases == late:
+                count = 2
+                if phase + 2 < phases and (phase + 2) * inputs // phases == late + 1:
+                    count = 3
             for number in range(passes):
-                index = _TAPS * (phase * passes + number)
-                words = [0] * _TAPS + list(taps[index : index + _TAPS])
-                words += [inputs, phases, number, 0 if number < passes - 1 else 14, pair]
-                if pair:
-                    index += _TAPS * passes
-                    words += list(taps[index : index + _TAPS])
+                words = [0] * _TAPS + [inputs, phases, number, 0 if number < passes - 1 else 14]
+                words.append(count)
+                for index in range(phase * passes + number, (phase + count) * passes, passes):
+                    words += list(taps[_TAPS * index : _TAPS * (index + 1)])
                 self._filters.append((late - number * _TAPS, phase, array("i", words)))
-            phase += 1 + pair
+            phase += count
 
     def run(self, source, at, count, khz, out, place):
         """Resample `count` words of `source` from `at` on into `out`; return how many came out.
@@ -64,22 +67,41 @@ class Resampler:
 
 @micropython.viper
 def convolve(w: ptr32, y: int, source: ptr32, newest: int, out: ptr32, place: int, made: int):
-    """Make the words of `made` that belong to a phase, or a pair; `y` is only a register.
+    """Make the words of `made` that belong to one phase or to three; `y` is only a register.
 
-    `w`: 16 samples, 16 taps, inputs for each word, phases, number of the pass, its shift, whether
-    the next phase is made too, its 16 taps.
+    `w`: 16 samples, inputs for each word, phases, number of the pass, its shift, how many phases
+    are made, 16 taps of each.
     """
-    inputs = w[32]
-    phases = w[33]
+    inputs = w[16]
+    phases = w[17]
     index = 0
     while index < 16:
         w[index] = source[newest - index]
         index += 1
     end = place + made
     while True:
-        if w[36]:
+        y = w[0] * w[21] + 8192
+        if w[18]:
+            y += out[place] - 8192
+        y = w[1] * w[22] + y
+        y = w[2] * w[23] + y
+        y = w[3] * w[24] + y
+        y = w[4] * w[25] + y
+        y = w[5] * w[26] + y
+        y = w[6] * w[27] + y
+        y = w[7] * w[28] + y
+        y = w[8] * w[29] + y
+        y = w[9] * w[30] + y
+        y = w[10] * w[31] + y
+        y = w[11] * w[32] + y
+        y = w[12] * w[33] + y
+        y = w[13] * w[34] + y
+        y = w[14] * w[35] + y
+        y = w[15] * w[36] + y
+        out[place] = y >> w[19]
+        if w[20] > 1:
             y = w[0] * w[37] + 8192
-            if w[34]:
+            if w[18]:
                 y += out[place + 1] - 8192
             y = w[1] * w[38] + y
             y = w[2] * w[39] + y
@@ -96,26 +118,27 @@ def convolve(w: ptr32, y: int, source: ptr32, newest: int, out: ptr32, place: in
             y = w[13] * w[50] + y
             y = w[14] * w[51] + y
             y = w[15] * w[52] + y
-            out[place + 1] = y >> w[35]
-        y = w[0] * w[16] + 8192
-        if w[34]:
-            y += out[place] - 8192
-        y = w[1] * w[17] + y
-        y = w[2] * w[18] + y
-        y = w[3] * w[19] + y
-        y = w[4] * w[20] + y
-        y = w[5] * w[21] + y
-        y = w[6] * w[22] + y
-        y = w[7] * w[23] + y
-        y = w[8] * w[24] + y
-        y = w[9] * w[25] + y
-        y = w[10] * w[26] + y
-        y = w[11] * w[27] + y
-        y = w[12] * w[28] + y
-        y = w[13] * w[29] + y
-        y = w[14] * w[30] + y
-        y = w[15] * w[31] + y
-        out[place] = y >> w[35]
+            out[place + 1] = y >> w[19]
+            if w[20] > 2:
+                y = source[newest + 1] * w[53] + 8192
+                if w[18]:
+                    y += out[place + 2] - 8192
+                y = w[0] * w[54] + y
+                y = w[1] * w[55] + y
+                y = w[2] * w[56] + y
+                y = w[3] * w[57] + y
+                y = w[4] * w[58] + y
+                y = w[5] * w[59] + y
+                y = w[6] * w[60] + y
+                y = w[7] * w[61] + y
+                y = w[8] * w[62] + y
+                y = w[9] * w[63] + y
+                y = w[10] * w[64] + y
+                y = w[11] * w[65] + y
+                y = w[12] * w[66] + y
+                y = w[13] * w[67] + y
+                y = w[14] * w[68] + y
+                out[place + 2] = y >> w[19]
         place += phases
         if place >= end:
             return
