@@ -280,7 +280,8 @@ def test_said_counts_without_a_file_and_the_steps_wait(runtime):
     opened = run.time("input", open=True)
     assert 500 <= run.time("vad", edge="start") - opened <= 800
     down = run.time("button", name="key", gesture="down")
-    assert 1200 <= down - opened <= 1400
+    # the microphone hears in DMA buffers of 16 ms: what is said begins in one that has begun
+    assert 1200 - 16 <= down - opened <= 1400
     assert run.trace[-1]["t_ms"] <= run.time("closed") + 500
 
 
