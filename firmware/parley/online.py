@@ -6,7 +6,6 @@ None of it is made, nor takes memory, before it is needed.
 import asyncio
 
 import machine
-import trust
 from micropython import const
 
 from parley import errors
@@ -77,8 +76,10 @@ class Online:
             return None
         pin = self._settings.pin if scheme == "wss" else ""  # a pairing server has its own
         if pin not in self._contexts:
+            from trust import client_context
+
             with open(self._settings.ca_file, "rb") as file:
-                self._contexts[pin] = trust.client_context(file.read(), pin)
+                self._contexts[pin] = client_context(file.read(), pin)
         return self._contexts[pin]
 
     async def set_up(self):
