@@ -74,7 +74,6 @@ class VirtualBoard:
         self._terminal = Terminal(link)
         self._loader = None
         self._program = None  # the MicroPython process
-        self._typed = False  # whether there is something that it has not read
         self._rtc = []
         self._fed = 0.0
         self._next = None  # (what to become, cause or None) at the end of this turn of the loop
@@ -162,7 +161,8 @@ class VirtualBoard:
             self._read_program()
         if self._terminal.plugged and self._terminal.fileno() in ready:
             self._from_host(self._terminal.read())
-        self._typed = self._program is not None and self._program.feed()
+        if self._program:
+            self._program.feed()
         if self.watchdog_s and time.monotonic() > self._fed + self.watchdog_s:
             self._next = ("program", WATCHDOG)
         if not self._loader and not self._program and not self._next:
@@ -181,7 +181,7 @@ class VirtualBoard:
             return None
         if not self._program:
             return _COMPLAINT_S
-        if self._typed:
+        if self._program.behind:
             return _LOOK_S
         if self.watchdog_s:
             return max(0.0, self._fed + self.watchdog_s - time.monotonic())

@@ -75,18 +75,22 @@ class Program:
         self._typed += data
         self.feed()
 
-    def feed(self) -> bool:
-        """Let the program read; return whether there is more: then this is to be called again.
+    @property
+    def behind(self) -> bool:
+        """Whether there is input that it has not been given: `feed` is to be called again."""
+        return bool(self._typed) and self._up
+
+    def feed(self) -> None:
+        """Let the program read.
 
         MicroPython's port for PCs drops what it has not read when a prompt begins or ends. So it
         gets as much as cannot do that, and only while it waits for it.
         """
-        while self._typed and self._up and self._reads():
+        while self.behind and self._reads():
             piece = _PIECE.match(self._typed)[0]
             self._typed = self._typed[len(piece) :]
             self._due = self._count() + len(piece)
             os.write(self.tty, piece)
-        return bool(self._typed) and self._up
 
     def _reads(self):
         """Whether it has read all and waits for more; where no kernel tells, it is taken so."""
