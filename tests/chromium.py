@@ -10,6 +10,7 @@ import itertools
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import tempfile
@@ -18,6 +19,7 @@ import aiohttp
 
 PATH = shutil.which("chromium") or shutil.which("chromium-browser")
 _PATIENCE_S = 40
+_LISTENS = re.compile(rb"DevTools listening on ws://[^:/]+:(\d+)/")
 _OPTIONS = (
     "--headless",
     "--no-sandbox",
@@ -53,13 +55,14 @@ class Browser:
             f"--host-resolver-rules={self._resolve}",
             "about:blank",
             stdout=asyncio.subprocess.DEVNULL,
-            stderr=asyncio.subprocess.DEVNULL,
+            stderr=asyncio.subprocess.PIPE,
             start_new_session=True,
         )
         self._http = aiohttp.ClientSession()
         async with asyncio.timeout(_PATIENCE_S):
-            port = await self._port(profile / "DevToolsActivePort")
-            self._link = await self._http.ws_connect(await self._page(port), max_msg_size=0)
+            page = await self._page(await self._port())
+            self._link = await self._http.ws_connect(page, max_msg_size=0)
+        self._draining = asyncio.create_task(self._drain())
         self._reading = asyncio.create_task(self._read())
         for domain in ("Page", "Runtime", "Network", "Log"):
             await self.call(domain + ".enable")
@@ -67,24 +70,28 @@ class Browser:
 
     async def __aexit__(self, *_):
         self._reading.cancel()
+        self._draining.cancel()
         await self._link.close()
         await self._http.close()
         os.killpg(self._process.pid, signal.SIGKILL)
         await self._process.wait()
         self._scratch.cleanup()
 
-    async def _port(self, file):
-        while not file.exists() or not file.read_text().strip():
-            await asyncio.sleep(0.05)
-        return int(file.read_text().split()[0])
+    async def _port(self):
+        """Chromium says where it listens as soon as it does."""
+        while line := await self._process.stderr.readline():
+            if found := _LISTENS.search(line):
+                return int(found[1])
+        raise RuntimeError("Chromium has ended at its start")
+
+    async def _drain(self):
+        """What else it says must not fill the pipe."""
+        while await self._process.stderr.read(4096):
+            pass
 
     async def _page(self, port):
-        while True:
-            async with self._http.get(f"http://127.0.0.1:{port}/json/list") as answer:
-                pages = [p for p in await answer.json() if p["type"] == "page"]
-            if pages:
-                return pages[0]["webSocketDebuggerUrl"]
-            await asyncio.sleep(0.05)
+        async with self._http.put(f"http://127.0.0.1:{port}/json/new?about:blank") as answer:
+            return (await answer.json())["webSocketDebuggerUrl"]
 
     async def _read(self):
         async for message in self._link:
