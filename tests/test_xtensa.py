@@ -13,10 +13,10 @@ from interpreters import FIRMWARE, RUNTIMES, Worker
 from viper_programs import Program, function
 
 from tools import viper_check, xtensa
+from tools.native.isa import TABLE
+from tools.native.mpy import FUN_TABLE, Mpy
 from tools.viper_check.source import is_viper
 from tools.xtensa import Fault, Image, Machine, report
-from tools.xtensa.isa import TABLE
-from tools.xtensa.mpy import FUN_TABLE, Mpy
 
 LIB = FIRMWARE / "lib"
 WORD = st.integers(-(2**31), 2**31 - 1) | st.sampled_from([-(2**31), 2**31 - 1, -1, 0, 1])
@@ -359,7 +359,11 @@ def test_random_programs_do_what_the_checker_says(tmp_path):
     source = "import micropython\n"
     for number, callee in enumerate(callees):
         source += function(callee, "a: int, b: int", f"return (a ^ b >> {number}) * 3  # wrap")
-    programs = {f"f{number}": Program(f"f{number}", chance, callees) for number in range(40)}
+    programs = {}
+    for number in range(40):
+        name = f"f{number}"
+        calls = chance.choice([(), callees])
+        programs[name] = Program(name, chance, calls, more=chance.choice([1, 4, 25]))
     source += "".join(program.source for program in programs.values())
     (tmp_path / "code.py").write_text(source)
     checked = viper_check.Checker(tmp_path).load("code")

@@ -18,18 +18,20 @@ def function(name, parameters, *lines, result="int"):
 class Program:
     """One function `name` of a, b, p8, p16 and p32 in an order of its own, and its buffers.
 
-    It may call the functions named in `callees`, which take two numbers.
+    It may call the functions named in `callees`, which take two numbers. Beside a, b and x it has
+    `more` numbers of its own.
     """
 
-    def __init__(self, name: str, chance: random.Random, callees=()):
+    def __init__(self, name: str, chance: random.Random, callees=(), more=1):
         self._chance = chance
         self._callees = callees
-        self._names = ["a", "b", "x", "y"]
+        self._names = ["a", "b", "x", *(f"y{number}" for number in range(more))]
         #: the parameters in their order
         self.order = chance.sample(["a", "b", *_POINTERS], 5)
         types = {"a": "int", "b": "int", "p8": "ptr8", "p16": "ptr16", "p32": "ptr32"}
         parameters = ", ".join(f"{name}: {types[name]}" for name in self.order)
-        lines = ["x = 5", "y = a", *self._block(chance.randrange(3, 8), 0)]
+        own = [f"{name} = {self._pick('a', 'b', 'x')}" for name in self._names[3:]]
+        lines = ["x = 5", *own, *self._block(chance.randrange(3, 8), 0)]
         lines.append(f"return {self._number(4)}  # wrap")
         self.source = function(name, parameters, *lines)
 
@@ -109,7 +111,7 @@ class Program:
         return [f"    {line}" for line in self._block(count, loops + 1)]
 
     def _statement(self, loops):
-        name = self._pick("a", "b", "x", "y")
+        name = self._pick(*self._names)
         plain = ["set", "set", "change", "store", "store", "swap"]
         kind = self._pick(*plain, *(["if", "while", "for"] if loops < 2 else []))
         if kind == "while":

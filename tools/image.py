@@ -16,6 +16,7 @@ import littlefs
 
 from host_sim import interpreter
 from host_sim.usage import UsageError
+from tools.native import mpy
 
 CACHE = interpreter.ROOT / "build" / "micropython"
 VERSION = "1.28.0"
@@ -143,13 +144,17 @@ def file_area(image: bytes, flash_size: int) -> tuple[int, int]:
 
 
 def firmware_files(architecture: str) -> dict[str, bytes]:
-    """Return path on the board -> content, compiled for `architecture` (xtensawin on a chip)."""
+    """Return path on the board -> content, compiled for `architecture` (xtensawin on a chip).
+
+    The chip's machine code is tightened: `tools.native`.
+    """
     built = interpreter.build(architecture)
     files = {name: (interpreter.SOURCE / name).read_bytes() for name in _STARTED_BY_NAME}
     for path in sorted(built.rglob("*.mpy")):
         name = path.relative_to(built)
         if name.with_suffix(".py").as_posix() not in _STARTED_BY_NAME:
-            files[name.as_posix()] = path.read_bytes()
+            data = path.read_bytes()
+            files[name.as_posix()] = mpy.tightened(data) if architecture == "xtensawin" else data
     return files
 
 

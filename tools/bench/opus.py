@@ -18,7 +18,7 @@ import numpy as np
 from host_sim import interpreter
 from tools import libopus, xtensa
 from tools.libopus import CELT, FB, HYBRID, MB, NB, SILK, SWB, WB
-from tools.xtensa import mpy
+from tools.native import mpy
 
 from .rows import Row
 

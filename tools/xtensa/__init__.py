@@ -32,12 +32,12 @@ Two engines have one definition of the instructions (isa.py): "translator" makes
 
 import ast
 
+from tools.native.mpy import MpyError
 from tools.viper_check.modules import Modules
 from tools.viper_check.source import is_viper
 
 from .machine import Image, Machine
 from .memory import Fault
-from .mpy import MpyError
 
 __all__ = ["Fault", "Firmware", "Image", "Machine", "MpyError", "load"]
 

@@ -1,6 +1,7 @@
 """Runs machine code one instruction at a time: the reference for the translator, and readable."""
 
-from .isa import decode
+from tools.native.isa import decode
+
 from .memory import Fault
 from .objects import HELPER_STRIDE, HELPERS, STACK, STACK_SIZE, signed
 

@@ -6,7 +6,8 @@ import pathlib
 
 import numpy
 
-from . import mpy
+from tools.native import mpy
+
 from .interpreter import Interpreter
 from .memory import Memory
 from .objects import CODE, STACK, STACK_SIZE, Objects

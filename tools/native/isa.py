@@ -78,8 +78,8 @@ class Instruction:
         return self.row.target(self) if self.row.target else None
 
 
-_B4 = (-1, 1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 32, 64, 128, 256)
-_B4U = (32768, 65536, *_B4[2:])
+B4 = (-1, 1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 32, 64, 128, 256)
+_B4U = (32768, 65536, *B4[2:])
 
 
 def _signed(value, bits):
@@ -253,8 +253,8 @@ def _table():
         ]
     ):
         row(name, 0xFF, number << 6 | 0x16, _compare(condition, negate), target=_branch12)
-    equal = lambda m, i: m.eq(m.get(i.s), m.imm(_B4[i.r]))  # noqa: E731
-    less = lambda m, i: m.lt(m.get(i.s), m.imm(_B4[i.r]))  # noqa: E731
+    equal = lambda m, i: m.eq(m.get(i.s), m.imm(B4[i.r]))  # noqa: E731
+    less = lambda m, i: m.lt(m.get(i.s), m.imm(B4[i.r]))  # noqa: E731
     below = lambda m, i: m.ltu(m.get(i.s), m.imm(_B4U[i.r]))  # noqa: E731
     for value, name, condition, negate in [
         (0x26, "beqi", equal, False),
