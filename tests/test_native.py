@@ -8,6 +8,7 @@ import random
 import re
 import shutil
 import subprocess
+import sys
 
 import pytest
 from interpreters import ROOT

@@ -10,7 +10,7 @@ import sys
 
 from host_sim import interpreter
 
-from . import inner, opus, outer, rows
+from . import inner, native, opus, outer, rows
 
 OUTPUT = interpreter.ROOT / "build" / "bench.json"
 
@@ -29,6 +29,7 @@ def main() -> int:
     found += imports + outer.heap()
     found += outer.latencies("micropython", turns=4, speed=1)
     found += outer.latencies("cpython", turns=3, speed=2)
+    found += native.rows()
     found += opus.rows()
     return report(found, modules)
 

@@ -32,7 +32,9 @@ _SECONDS = 3
 _CODE_TARGET = 80 * 1024  # bytes of the whole decoder
 _HEAP_TARGET = 64 * 1024
 _STEP_TARGET = 10  # ms
-_SHARE_TARGETS = {"SILK WB to 24 kHz": 30}  # % of a core in the worst frame, at 2 cycles
+#: % of a core in the worst frame, at 2 cycles
+_SHARE_TARGETS = {"SILK WB to 24 kHz": 30, "CELT FB to 24 kHz": 55}
+_SHARE_TARGETS |= {"encoder, 20 ms": 30, "encoder, 60 ms": 30}
 _MODEL = "xtensawin model"
 
 #: mode, bandwidth, bits a second, and rates of the output
