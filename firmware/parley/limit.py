@@ -1,41 +1,36 @@
-"""One time limit at a time: `start(kind, ms)` replaces the one that runs."""
+"""One time limit at a time: `start(ms, then)` replaces the one that runs."""
 
 import time
 
-from micropython import const
 from waiting import Waiter
-
-NONE = const(0)
 
 
 class Limit:
-    """`kind`: what the running limit is for, `NONE` when none runs; then `on_passed(kind)`."""
+    """When the limit has passed, `then()` is called and `on_passed()`; `then`: None, none runs."""
 
     def __init__(self, on_passed):
         self._on_passed = on_passed
         self._changed = Waiter()
         self._deadline = time.ticks_ms()
-        self.kind = NONE
+        self.then = None
 
-    def start(self, kind, milliseconds):
-        """Run the limit `kind` from now on."""
-        self.kind = kind
+    def start(self, milliseconds, then):
+        """Run a limit from now on."""
+        self.then = then
         self._deadline = time.ticks_add(time.ticks_ms(), milliseconds)
         self._changed.set()
 
     def stop(self):
         """No limit runs."""
-        self.kind = NONE
+        self.then = None
 
     async def run(self):
         """Watch; never ends."""
         while True:
-            left = None
-            if self.kind != NONE:
-                left = time.ticks_diff(self._deadline, time.ticks_ms())
-                if left <= 0:
-                    kind = self.kind
-                    self.kind = NONE
-                    self._on_passed(kind)
-                    continue
-            await self._changed.wait_ms(left)
+            left = time.ticks_diff(self._deadline, time.ticks_ms()) if self.then else None
+            if left is None or left > 0:
+                await self._changed.wait_ms(left)
+                continue
+            then, self.then = self.then, None
+            then()
+            self._on_passed()

@@ -7,7 +7,7 @@ import asyncio
 
 if not hasattr(asyncio, "ThreadSafeFlag"):
     asyncio.ThreadSafeFlag = object  # nothing waits here
-from parley import session, states, trace
+from parley import conversation, session, states, trace
 from parley.protocol import ai_session, events, xiaozhi
 from parley.settings import Settings
 
@@ -15,19 +15,20 @@ from parley.settings import Settings
 class Limit:
     def __init__(self, on_passed):
         self.on_passed = on_passed
-        self.kind = 0
+        self.then = None
 
-    def start(self, kind, milliseconds):
-        self.kind = kind
+    def start(self, milliseconds, then):
+        self.then = then
 
     def stop(self):
-        self.kind = 0
+        self.then = None
 
     def passes(self):
-        kind = self.kind
-        if kind:
-            self.kind = 0
-            self.on_passed(kind)
+        then = self.then
+        if then:
+            self.then = None
+            then()
+            self.on_passed()
 
 
 class Log:
@@ -79,8 +80,8 @@ class Player(Fake):
         self.finished = False
 
 
-session.limit.Limit = Limit
-session.log = Log()
+conversation.limit.Limit = Limit
+conversation.log = session.log = Log()
 
 
 def check(s, link, limit, seen):
@@ -99,10 +100,10 @@ def check(s, link, limit, seen):
     must((link.sink is not None) == s.reply.gate_open, "the gate is the link's sink")
     must(active or s.state in ("IDLE", "ERROR"), "state without a session")
     must(s.phase != states.OFF or (s.session_id is None and link.phase == "off"), "off")
-    must(s.phase != states.OPENING or limit.kind, "no limit for the answer")
-    must(s.state != "THINKING" or limit.kind, "no limit in THINKING")
+    must(s.phase != states.OPENING or limit.then, "no limit for the answer")
+    must(s.state != "THINKING" or limit.then, "no limit in THINKING")
     waits = active and not s.voice_input_open and not s.reply.done and s.state != "IDLE"
-    must(not waits or limit.kind, "nothing ends this")
+    must(not waits or limit.then, "nothing ends this")
     opened = [e for n, e in seen if n == "input"]
     must(all(o["open"] == (i % 2 == 0) for i, o in enumerate(opened)), "input events")
     must(len(opened) % 2 == (1 if s.voice_input_open else 0), "window is told")
@@ -133,6 +134,7 @@ def play(steps, greets, dialect=ai_session, **settings):
     values.update(settings)
     config = Settings(values)
     s = session.Session(dialect, link, Fake(), player, Fake(), config, connect, lambda: None)
+    s.on_tool = s.on_reboot = lambda *payload: None
     limit = s._limit
     for number, step in enumerate(steps):
         name = step[0]
