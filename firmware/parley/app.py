@@ -59,35 +59,18 @@ class App:
             self._led = neopixel.NeoPixel(pin, board.get("leds", 1))
 
         sink = (self._packets if dialect.FRAMED else self._samples)(uplink, downlink)
-        self.player = Player(
-            self._audio.output,
-            downlink,
-            audio.RATE,
-            settings.prebuffer_ms,
-            self._drained,
-            self.link.room,
-        )
+        output, microphone = self._audio.output, self._audio.input
+        self.player = Player(output, downlink, audio.RATE, settings.prebuffer_ms, self.link.room)
         self.player.set_volume(settings.volume)
         self.link.on_data = self.player.data
         self.speech = Speech(
-            self._audio.input,
-            uplink,
-            audio.RATE,
-            audio.MIC_BLOCK,
-            settings,
-            self._voice,
-            self.link.flush,
+            microphone, uplink, audio.RATE, audio.MIC_BLOCK, settings, self.link.flush
         )
         self.session = Session(
-            dialect,
-            self.link,
-            self.speech,
-            self.player,
-            sink,
-            settings,
-            self._connect,
-            self._show,
+            dialect, self.link, self.speech, self.player, sink, settings, self._connect, self._show
         )
+        if dialect.FRAMED:
+            sink.on_text = self.session.received
         self._admission = None
         if dialect.PAIRS:
             self._ask_for_admission(board["name"])
@@ -126,7 +109,6 @@ class App:
         settings = self._settings
         settings.codec = codec.offer(settings.codec)
         sink = PacketSink(downlink, audio.RATE, settings)
-        sink.on_text = self._received
         self.link = WebSocketTask(PacketSource(uplink, settings), settings)
         self.link.closed_sink = sink.muted
         return sink
@@ -311,17 +293,6 @@ class App:
             "error", "code", errors.PART, "scope", "device", "message", part + ": " + repr(error)
         )
         log.error(part, "failed:", repr(error))
-
-    # the parts are made before the session that they report to
-
-    def _received(self, text):
-        self.session.received(text)
-
-    def _voice(self, edge):
-        self.session.voice(edge)
-
-    def _drained(self):
-        self.session.drained()
 
     def _show(self):
         online = self._online

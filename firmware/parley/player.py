@@ -17,20 +17,23 @@ _MARGIN_MS = const(24)  # a block must be handed over this long before the last 
 
 
 class Player:
-    """`ring`: s16 mono at `rate`; `on_room()` is called when the ring has been read from."""
+    """`ring`: s16 mono at `rate`; `on_room()` is called when the ring has been read from.
 
-    def __init__(self, output, ring, rate, prebuffer_ms, on_drained, on_room):
+    The Session sets `on_drained`.
+    """
+
+    def __init__(self, output, ring, rate, prebuffer_ms, on_room):
         self._output = output
         self._ring = ring
         self._prebuffer_ms = prebuffer_ms
         self._prebuffer = min(rate * prebuffer_ms // 1000 * 2, ring.free() // 2)
-        self._on_drained = on_drained
         self._on_room = on_room
         self._wake = Waiter()
         self._first = None  # ticks of the first byte that waits to be played
         self._finished = False
         self._interrupted = False
         self._gain = _GAIN_UNITY
+        self.on_drained = None
         #: True while there is sound that has not been heard
         self.busy = False
         #: how often sound ran out before its end
@@ -80,7 +83,7 @@ class Player:
                 self.busy = False
                 self._ring.clear()
                 self._first = None
-                self._on_drained()
+                self.on_drained()
 
     def _may_begin(self):
         waiting = len(self._ring)

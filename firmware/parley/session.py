@@ -38,6 +38,8 @@ class Session(Conversation):
         link.on_text = self.received
         link.on_sound = self.sounded
         link.on_end = self.ended
+        speech.on_edge = self.voice
+        player.on_drained = self.drained
 
     async def run(self):
         """Watch the limit that is running (rule 8); never ends."""

@@ -19,14 +19,16 @@ _DETECTION_MS = const(64)  # how much later than its nominal time the VAD may fi
 
 
 class Speech:
-    """`microphone` gives blocks of `block` 32-bit words; `ring`: uplink, s16 mono at `rate`."""
+    """`microphone` gives blocks of `block` 32-bit words; `ring`: uplink, s16 mono at `rate`.
 
-    def __init__(self, microphone, ring, rate, block, settings, on_edge, on_data):
+    The Session sets `on_edge`; `on_data()` is called when there is something in the ring.
+    """
+
+    def __init__(self, microphone, ring, rate, block, settings, on_data):
         self._microphone = microphone
         self._ring = ring
         self._rate = rate
         self._shift = settings.mic_shift
-        self._on_edge = on_edge
         self._on_data = on_data
         self._preroll = settings.preroll_ms * rate // 1000
         self._postroll = settings.postroll_ms * rate // 1000
@@ -36,6 +38,7 @@ class Speech:
         self._left = 0  # samples of post-roll still to publish
         self._settling = _SETTLE_MS * rate // 1000
         self._open = False
+        self.on_edge = None
         #: True while what is heard goes into the uplink ring
         self.publishing = False
 
@@ -107,4 +110,4 @@ class Speech:
             self._history.write(block, size)
         edge = self._vad.feed(block, samples)
         if edge:
-            self._on_edge(edge)
+            self.on_edge(edge)

@@ -156,8 +156,9 @@ async def microphone(name, gate):
     driver = Microphone()
     ring = Ring(32000, 640)
     speech = Speech(
-        Input(driver, MIC_SAMPLES * 4, 20), ring, 16000, MIC_SAMPLES, settings, nothing, nothing
+        Input(driver, MIC_SAMPLES * 4, 20), ring, 16000, MIC_SAMPLES, settings, nothing
     )
+    speech.on_edge = nothing
     if gate:
         speech.open()
     task = asyncio.create_task(speech.run())
@@ -246,7 +247,8 @@ async def player():
     driver = I2S()
     ring = Ring(32768)
     output = Output(driver, SPEAKER_BYTES, 16, 4 * SPEAKER_BYTES)
-    played = Player(output, ring, 16000, settings.prebuffer_ms, nothing, nothing)
+    played = Player(output, ring, 16000, settings.prebuffer_ms, nothing)
+    played.on_drained = nothing
     task = asyncio.create_task(played.run())
     at = [0]
 
