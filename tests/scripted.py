@@ -129,7 +129,6 @@ class Cloud(Connection):
         self.frames = []  # (opcode, payload)
         self.close_codes = []
         self.over = False  # the device has ended the connection
-        self.reset_by_device = False
 
     async def upgrade(self, also=b""):
         await super().upgrade(also)
@@ -163,10 +162,7 @@ class Cloud(Connection):
                         self.writer.close()
                 else:
                     assert opcode == 10, f"opcode {opcode}"
-        except ConnectionError:
-            self.reset_by_device = True
-            self.over = True
-        except asyncio.IncompleteReadError:
+        except (ConnectionError, asyncio.IncompleteReadError):
             self.over = True
 
     async def until(self, predicate, what):

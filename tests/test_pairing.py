@@ -34,9 +34,7 @@ def identity():
         "brötboard", "esp32s3", "0.1", "de-DE")
 
 def told(answer):
-    names = ("url", "token", "version", "activation_code", "activation_message",
-        "activation_challenge", "activation_timeout_ms", "timestamp_ms", "timezone_offset",
-        "firmware_version", "firmware_url")
+    names = ("url", "token", "version", "activation_code", "activation_message", "timestamp_ms")
     return {name: getattr(answer, name) for name in names}
 
 def attempt(function, *arguments):
@@ -204,12 +202,7 @@ def test_a_full_answer_is_understood(worker):
         "version": 3,
         "activation_code": "123456",
         "activation_message": "go to the page\n123456",
-        "activation_challenge": "c",
-        "activation_timeout_ms": 9000,
         "timestamp_ms": 1790000000123,
-        "timezone_offset": 480,
-        "firmware_version": "1.2.3",
-        "firmware_url": "http://files.example/fw.bin",
     }
     assert logged == []
 
@@ -481,11 +474,8 @@ def test_an_answer_of_no_use_is_named(worker, answer, line):
         ("websocket", "version", True),
         ("activation", "code", {}),
         ("activation", "message", True),
-        ("activation", "timeout_ms", -1),
         ("server_time", "timestamp", "now"),
         ("server_time", "timestamp", 10**30),
-        ("server_time", "timezone_offset", 100000),
-        ("firmware", "url", [1]),
     ],
 )
 def test_a_field_of_a_wrong_kind_counts_as_missing_and_is_logged(worker, section, field, value):
@@ -504,7 +494,6 @@ def test_only_a_code_is_an_answer_too(worker):
     told, _ = worker.call("parse", json.dumps({"activation": {"code": 654321}}))
     assert told["activation_code"] == "654321"
     assert told["url"] is None
-    assert told["activation_timeout_ms"] == 30000
 
 
 # what is kept

@@ -31,8 +31,6 @@ class _Transfers:
         self._in_flight = 0
         self._done = Waiter()
         self._limit_ms = 2 * block_ms + _LATE_MS
-        #: callbacks that never came
-        self.lost_callbacks = 0
         if i2s:
             self.attach(i2s)
 
@@ -63,7 +61,6 @@ class _Transfers:
         before = self._in_flight
         if not await self._done.wait_ms(self._limit_ms) and self._in_flight == before:
             self._in_flight -= 1
-            self.lost_callbacks += 1
 
     def deinit(self):
         if self._i2s:

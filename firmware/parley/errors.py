@@ -17,7 +17,6 @@ PROTOCOL = "protocol_error"
 MEDIA = "unsupported_media"
 BAD_MESSAGE = "bad_message"
 PART = "part_failed"
-SETTING = "setting"
 
 _LINE = const(120)  # characters
 

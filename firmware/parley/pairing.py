@@ -17,7 +17,6 @@ from parley import errors, log
 
 _BODY = const(16384)  # bytes of an answer
 _SHOWN = const(80)  # characters of foreign text in an error
-_TIMEOUT_MS = const(30000)  # for an activation, when the server does not say
 _YEAR = const(2024)  # a clock before that was never set
 _EARLIEST = 1704067200  # seconds since 1970: 2024-01-01
 _LATEST = 4102444800  # 2100-01-01
@@ -62,15 +61,8 @@ class Answer:
         #: to show, and to speak digit by digit, until the server stops sending one
         self.activation_code = None
         self.activation_message = None
-        #: secret
-        self.activation_challenge = None
-        self.activation_timeout_ms = _TIMEOUT_MS
         #: milliseconds since 1970, UTC
         self.timestamp_ms = None
-        #: minutes east of Greenwich
-        self.timezone_offset = None
-        self.firmware_version = None
-        self.firmware_url = None
 
 
 def ask(url, identity, context=None, limit_s=5):
@@ -122,14 +114,8 @@ def parse(value):
     part = _part(value, "activation")
     answer.activation_code = _text(part, "code")
     answer.activation_message = _text(part, "message")
-    answer.activation_challenge = _text(part, "challenge")
-    answer.activation_timeout_ms = _number(part, "timeout_ms", 0, 3600000) or _TIMEOUT_MS
     part = _part(value, "server_time")
     answer.timestamp_ms = _number(part, "timestamp", 0, _LATEST * 1000)
-    answer.timezone_offset = _number(part, "timezone_offset", -1440, 1440)
-    part = _part(value, "firmware")
-    answer.firmware_version = _text(part, "version")
-    answer.firmware_url = _text(part, "url")
     if answer.url is None and answer.activation_code is None:
         refusal = value.get("error")
         if isinstance(refusal, str):

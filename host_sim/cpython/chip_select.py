@@ -4,8 +4,6 @@ import time
 
 POLLIN = 1
 POLLOUT = 4
-POLLERR = 8
-POLLHUP = 16
 
 _MP_STREAM_POLL = 3
 _STEP_S = 0.001  # how often objects are asked while waiting, the unix port's own figure
@@ -21,9 +19,6 @@ class poll:  # noqa: N801  the name that MicroPython gives it
         self._streams[stream] = flags
 
     modify = register
-
-    def unregister(self, stream):
-        self._streams.pop(stream, None)
 
     def poll(self, limit_ms=-1):
         """Return (stream, flags) of those that are ready; wait up to `limit_ms` for the first."""

@@ -19,7 +19,6 @@ _SCHEDULER_DEPTH = 8  # MICROPY_SCHEDULER_DEPTH of the ESP32 port
 _scheduled = collections.deque()
 _scheduler = threading.RLock()
 _draining = False
-_heap_locks = 0
 
 
 def const(value):
@@ -110,36 +109,9 @@ def schedule(function, argument):
             _draining = False
 
 
-def alloc_emergency_exception_buf(size):
-    """Do nothing: CPython can always raise."""
-
-
 def heap_lock():
-    """Count the lock; CPython cannot forbid an allocation."""
-    global _heap_locks
-    _heap_locks += 1
+    """Do nothing: CPython cannot forbid an allocation."""
 
 
 def heap_unlock():
-    """Undo one `heap_lock` and return how many remain."""
-    global _heap_locks
-    _heap_locks -= 1
-    return _heap_locks
-
-
-def heap_locked():
-    """Return how many times the heap is locked."""
-    return _heap_locks
-
-
-def opt_level(level=None):
-    """Return 0: assertions are kept."""
-    return 0
-
-
-def kbd_intr(character):
-    """Do nothing: the terminal decides what interrupts."""
-
-
-def mem_info(verbose=None):
-    """Do nothing: CPython has no such heap."""
+    """Do nothing: nothing was forbidden."""

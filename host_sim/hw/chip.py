@@ -15,7 +15,6 @@ _QUEUE = const(8)  # MICROPY_SCHEDULER_DEPTH: a ninth callback is lost without a
 
 now_us = 0
 speed = 1
-lost_callbacks = 0
 _parts = []
 _scheduled = []
 _last = 0
@@ -46,9 +45,7 @@ def detach(part):
 
 def schedule(function, argument):
     """Run `function(argument)` at the next tick, as `mp_sched_schedule` does; False when full."""
-    global lost_callbacks
     if len(_scheduled) >= _QUEUE:
-        lost_callbacks += 1
         return False
     due = (now_us // TICK_US + 1) * TICK_US
     _scheduled.append((due, function, argument))

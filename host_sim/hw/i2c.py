@@ -35,9 +35,6 @@ class I2C:
         found.write(bytes((register,)))
         return found.read(count)
 
-    def readfrom_mem_into(self, address, register, buffer):
-        buffer[:] = self.readfrom_mem(address, register, len(buffer))
-
     def _chip(self, address, count):
         chip.sleep_us((count + 1) * 9_000_000 // self._freq)
         if not world.i2c_devices.get(address):

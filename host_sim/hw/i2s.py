@@ -45,8 +45,6 @@ class I2S:
         self._running = None
         self._position = 0
         self._waiting = None
-        self.overruns = 0  # DMA buffers lost because nobody read
-        self.lost_transfers = 0
         # the ring is kept as s16 mono in both directions: what the world hears and says
         self._buffers = max(2, ibuf // (_FRAMES * (8 if self._receives else self._frame)))
         self._ring = memoryview(bytearray(self._buffers * _FRAMES * 2))
@@ -93,9 +91,7 @@ class I2S:
                 self._position = 0
                 self._copy()
             elif self._waiting is None:
-                self._waiting = buffer
-            else:
-                self.lost_transfers += 1
+                self._waiting = buffer  # a third is lost
             return len(buffer)
         self._running = buffer
         self._position = 0
@@ -119,8 +115,7 @@ class I2S:
 
     def _record(self):
         size = _FRAMES * 2
-        if self._used + size > len(self._ring):
-            self.overruns += 1
+        if self._used + size > len(self._ring):  # nobody has read
             self._start = (self._start + size) % len(self._ring)
             self._used -= size
         at = (self._start + self._used) // size * size % len(self._ring)

@@ -3,8 +3,6 @@
 Whoever stages a scene (the person of a script, a test) acts here; `machine` reads and writes here.
 """
 
-SILENCE_SAMPLES = 256
-
 levels = {}  # pin number -> level from outside; a pin without one is at its pull
 edges = {}  # pin number -> function(level), set by machine.Pin.irq
 pixels = {}  # pin number -> list of (r, g, b) last shown by a NeoPixel

@@ -52,8 +52,6 @@ class Image:
         machine.modules[self.globals_address] = self
         table = objects.place(words(*constants))
         context = objects.place(words(0, self.globals_address, names, table))
-        #: bytes of machine code, all of it in executable RAM on the chip
-        self.code_bytes = 0
         #: viper functions by name
         self.functions = {}
         for name, code in module.functions.items():
@@ -63,7 +61,6 @@ class Image:
             objects.functions[place] = function
             self.functions[name] = function
             machine.next_code += (len(code) + 15) & ~15
-            self.code_bytes += len(code)
         self.globals.update(self.functions)
 
     def call(self, name: str, *arguments):
