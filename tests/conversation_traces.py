@@ -5,6 +5,11 @@ import itertools
 CHUNK_BYTES = 640  # 20 ms of 16 kHz s16 mono
 BLOCK_MS = 16
 PCM = {"format": "pcm_s16le", "sample_rate": 16000, "channels": 1, "bits_per_sample": 16}
+#: the events and keys of honest traces
+KINDS = ["state", "input", "vad", "button", "connect", "connected", "tx", "rx", "tx_audio"]
+KINDS += ["rx_audio", "play", "drained", "ui", "closed", "error"]
+KEYS = ["from", "to", "open", "edge", "name", "gesture", "url", "bytes", "accepted", "ms", "text"]
+KEYS += ["reason", "by", "code", "message"]
 
 
 class Trace:
@@ -202,27 +207,7 @@ def hostile():
     nasty = "\x00\x1b[2J<script>&\u202e]]>\ufffe\ud800" + "m̸̨̛̝̟͇̭̲̀͛̈́͒" * 8 + "漢" * 9
     long = nasty * 1500  # about 100 KB
     values = (None, True, -1, 1e400, "x", long, [[[[[]]]]], {"a": {"b": {"c": nasty}}}, 10**400)
-    kinds = (
-        "state input vad button connect connected tx rx tx_audio rx_audio play drained ui closed"
-    )
-    kinds = [*kinds.split(), "error", "heap", "martian", long, None, 7]
-    keys = [
-        "from",
-        "to",
-        "open",
-        "edge",
-        "name",
-        "gesture",
-        "url",
-        "bytes",
-        "accepted",
-        "ms",
-        "text",
-        "reason",
-        "by",
-        "code",
-        "message",
-    ]
+    kinds = [*KINDS, "heap", "martian", long, None, 7]
     types = ("turn_new", "tts", "mcp", "error", "session_start_ack", "hello", long, None, 5)
     events = []
     for index, (kind, value) in zip(
@@ -230,7 +215,7 @@ def hostile():
     ):
         event = {"t_ms": (index * 37) % 50000, "ev": kind}
         if index % 3:
-            event[keys[index % len(keys)]] = value
+            event[KEYS[index % len(KEYS)]] = value
         if index % 5:
             message = {"type": types[index % len(types)], "text": value, "turn_id": value}
             message["payload" if index % 2 else "data"] = value

@@ -184,3 +184,21 @@ class Worker:
     def close(self) -> None:
         """End the process."""
         self._process.communicate()
+
+
+def workers(runtimes, source_or_start):
+    """Return a fixture of a module: a worker for each of `runtimes`, closed after its tests.
+
+    It has the names of a source, or is what `start(runtime)` gives.
+    """
+
+    @pytest.fixture(scope="module", params=runtimes)
+    def worker(request):
+        if isinstance(source_or_start, str):
+            worker = Worker(request.param, source_or_start)
+        else:
+            worker = source_or_start(request.param)
+        yield worker
+        worker.close()
+
+    return worker

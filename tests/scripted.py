@@ -111,6 +111,11 @@ def matches(event, ev, keys):
     )
 
 
+def ids(turn="t1", session="s1"):
+    """What a message of a turn says of itself."""
+    return {"session_id": session, "turn_id": turn}
+
+
 class Cloud(Connection):
     """One connection of the device: what it has sent, and the means to answer."""
 
@@ -237,13 +242,13 @@ class Cloud(Connection):
 
     async def turn(self, turn="t1", heard="hello", says="hi", pcm=b"", done=True, session="s1"):
         """Send a whole turn."""
-        ids = {"session_id": session, "turn_id": turn}
-        await self.say("turn_new", **ids, text=heard)
+        names = ids(turn, session)
+        await self.say("turn_new", **names, text=heard)
         if says is not None:
-            await self.say("output_text", **ids, text=says)
+            await self.say("output_text", **names, text=says)
         await self.sound(pcm)
         if done:
-            await self.say("turn_done", **ids)
+            await self.say("turn_done", **names)
 
     async def bye(self, code=1000):
         """Close the WebSocket as a server does."""

@@ -1,6 +1,7 @@
 """The command line of the test cloud."""
 
 import asyncio
+import contextlib
 import json
 import os
 import re
@@ -24,29 +25,30 @@ def script(tmp_path):
     return f"scripted:{path}"
 
 
-def test_it_prints_its_url_serves_and_stops_on_a_signal(script):
-    async def conversation(url):
-        async with aiohttp.ClientSession() as client, client.ws_connect(url) as socket:
-            await socket.send_str(json.dumps(START))
-            return json.loads((await socket.receive()).data)
-
-    with subprocess.Popen(
-        [*COMMAND, "--asr", script, "--token", "hush"],
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
+@contextlib.contextmanager
+def serving(*options):
+    """Run a cloud; give its process and the line that it prints."""
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen([*COMMAND, *options], cwd=ROOT, text=True, **pipes) as process:
         try:
-            line = process.stdout.readline()
-            assert line.startswith("listening on ws://127.0.0.1:")
-            url = line.split()[-1]
-            with pytest.raises(aiohttp.WSServerHandshakeError):
-                asyncio.run(conversation(url))
-            process.send_signal(signal.SIGTERM)
-            out, log = process.communicate(timeout=10)
+            yield process, process.stdout.readline()
         finally:
             process.kill()
+
+
+async def first_answer(url, message):
+    async with aiohttp.ClientSession() as client, client.ws_connect(url) as socket:
+        await socket.send_str(json.dumps(message))
+        return json.loads((await socket.receive()).data)
+
+
+def test_it_prints_its_url_serves_and_stops_on_a_signal(script):
+    with serving("--asr", script, "--token", "hush") as (process, line):
+        assert line.startswith("listening on ws://127.0.0.1:")
+        with pytest.raises(aiohttp.WSServerHandshakeError):
+            asyncio.run(first_answer(line.split()[-1], START))
+        process.send_signal(signal.SIGTERM)
+        out, log = process.communicate(timeout=10)
     assert out == ""
     assert process.returncode == 0
     assert "refused" in log
@@ -57,28 +59,13 @@ def test_it_prints_its_url_serves_and_stops_on_a_signal(script):
 def test_it_speaks_xiaozhi_and_names_the_pairing_address_in_its_log(script, protocol, path):
     hello = {"type": "hello", "version": 1, "transport": "websocket"}
     hello["audio_params"] = {"format": "pcm", "sample_rate": 16000}
-
-    async def conversation(url):
-        async with aiohttp.ClientSession() as client, client.ws_connect(url) as socket:
-            await socket.send_str(json.dumps(hello))
-            return json.loads((await socket.receive()).data)
-
-    with subprocess.Popen(
-        [*COMMAND, "--asr", script, "--protocol", protocol],
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        try:
-            url = process.stdout.readline().split()[-1]
-            assert url.startswith("ws://127.0.0.1:")
-            assert url.endswith(path)
-            assert asyncio.run(conversation(url))["type"] == "hello"
-            process.send_signal(signal.SIGTERM)
-            _, log = process.communicate(timeout=10)
-        finally:
-            process.kill()
+    with serving("--asr", script, "--protocol", protocol) as (process, line):
+        url = line.split()[-1]
+        assert url.startswith("ws://127.0.0.1:")
+        assert url.endswith(path)
+        assert asyncio.run(first_answer(url, hello))["type"] == "hello"
+        process.send_signal(signal.SIGTERM)
+        _, log = process.communicate(timeout=10)
     address = url.split("/")[2]
     assert f"pairing at http://{address}/xiaozhi/ota/" in log
     pattern = (
@@ -111,19 +98,10 @@ def test_a_wrong_argument_gets_one_line_and_exit_status_2(script, arguments, par
 
 
 def test_a_port_that_is_taken_is_named(script):
-    with subprocess.Popen(
-        [*COMMAND, "--asr", script], cwd=ROOT, stdout=subprocess.PIPE, text=True
-    ) as process:
-        try:
-            port = process.stdout.readline().strip().rstrip("/").rsplit(":", 1)[1]
-            done = subprocess.run(
-                [*COMMAND, "--asr", script, "--port", port],
-                cwd=ROOT,
-                capture_output=True,
-                text=True,
-            )
-        finally:
-            process.terminate()
+    with serving("--asr", script) as (_, line):
+        port = line.strip().rstrip("/").rsplit(":", 1)[1]
+        command = [*COMMAND, "--asr", script, "--port", port]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 2
     assert port in done.stderr
     assert len(done.stderr.splitlines()) == 1

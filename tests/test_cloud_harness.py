@@ -8,6 +8,7 @@ import aiohttp
 
 from host_sim.cloud import Cloud, Config
 from host_sim.cloud.providers.scripted import ScriptedAsr
+from host_sim.cloud.providers.tone import tone
 
 MEDIA = {"format": "pcm_s16le", "sample_rate": 16000, "channels": 1, "bits_per_sample": 16}
 START = {
@@ -32,6 +33,57 @@ def run(scenario, **settings):
         assert not left, left
 
     asyncio.run(main())
+
+
+class HeldTts:
+    """Speaks each sentence only when the test lets it; `begun` says which it was asked for."""
+
+    def __init__(self):
+        self.begun = asyncio.Queue()
+        self.release = asyncio.Semaphore(0)
+
+    async def load(self):
+        pass
+
+    async def synthesise(self, sentence):
+        self.begun.put_nowait(sentence)
+        await self.release.acquire()
+        return tone(sentence)
+
+    def close(self):
+        pass
+
+
+class HeldAsr(ScriptedAsr):
+    """Hears only when the test lets it; `cancelled` is set when it was no longer to hear."""
+
+    def __init__(self, transcripts):
+        super().__init__(transcripts)
+        self.begun = asyncio.Event()
+        self.release = asyncio.Event()
+        self.cancelled = asyncio.Event()
+
+    async def transcribe(self, pcm):
+        self.begun.set()
+        try:
+            await self.release.wait()
+        except asyncio.CancelledError:
+            self.cancelled.set()
+            raise
+        return await super().transcribe(pcm)
+
+
+class FailsOnce(ScriptedAsr):
+    """Raises the given error for the first utterance, then hears."""
+
+    def __init__(self, error):
+        super().__init__(["hello there"])
+        self._errors = [error]
+
+    async def transcribe(self, pcm):
+        if self._errors:
+            raise self._errors.pop()
+        return await super().transcribe(pcm)
 
 
 class WatchedCloud(Cloud):

@@ -7,7 +7,16 @@ import wave
 
 import aiohttp
 import pytest
-from test_cloud_harness import FRAME, START, connect, run, start_session
+from test_cloud_harness import (
+    FRAME,
+    START,
+    FailsOnce,
+    HeldAsr,
+    HeldTts,
+    connect,
+    run,
+    start_session,
+)
 
 from host_sim.cloud import Limits
 from host_sim.cloud.providers.base import ProviderBusy
@@ -15,56 +24,11 @@ from host_sim.cloud.providers.scripted import ScriptedAsr
 from host_sim.cloud.providers.tone import tone
 
 
-class HeldTts:
-    """Speaks each sentence only when the test lets it; `begun` says which it was asked for."""
-
-    def __init__(self):
-        self.begun = asyncio.Queue()
-        self.release = asyncio.Semaphore(0)
-
-    async def load(self):
-        pass
-
-    async def synthesise(self, sentence):
-        self.begun.put_nowait(sentence)
-        await self.release.acquire()
-        return tone(sentence)
-
-    def close(self):
-        pass
-
-
 class LongTts(HeldTts):
     """Ten minutes of sound a sentence: more than any kernel keeps for a reader that rests."""
 
     async def synthesise(self, sentence):
         return bytes(32000 * 600)
-
-
-class HeldAsr(ScriptedAsr):
-    def __init__(self):
-        super().__init__(["hello there"])
-        self.begun = asyncio.Event()
-        self.release = asyncio.Event()
-
-    async def transcribe(self, pcm):
-        self.begun.set()
-        await self.release.wait()
-        return await super().transcribe(pcm)
-
-
-class BusyOnce(ScriptedAsr):
-    """Raises the given error for the first utterance."""
-
-    def __init__(self, error):
-        super().__init__(["hello there"])
-        self._error = error
-
-    async def transcribe(self, pcm):
-        error, self._error = self._error, None
-        if error is not None:
-            raise error
-        return await super().transcribe(pcm)
 
 
 QUICK = Limits(utterance_gap=0.1, echo_discard=0.0)
@@ -495,7 +459,7 @@ def test_a_provider_that_cannot_hear_is_answered_server_busy(error):
         await device.speak()
         assert (await device.turn())["text"] == "hello there"
 
-    in_session(scenario, asr=BusyOnce(error))
+    in_session(scenario, asr=FailsOnce(error))
 
 
 def test_a_voice_that_fails_ends_the_turn():
@@ -524,7 +488,7 @@ def test_more_utterances_than_can_wait_are_answered_server_busy():
         assert (await device.message())["type"] == "turn_new"
 
     limits = Limits(utterance_gap=0.05, utterances_waiting=1)
-    in_session(scenario, asr=HeldAsr(), limits=limits)
+    in_session(scenario, asr=HeldAsr(["hello there"]), limits=limits)
 
 
 # Time

@@ -17,6 +17,7 @@ from scripted import (
     RUNTIMES,
     WAKE,
     converse,
+    ids,
     noise,
     normal,
     on,
@@ -35,10 +36,6 @@ KEY = 47
 
 def _long(pin, at_ms):
     return [[at_ms, pin, 0], [at_ms + 1000, pin, 1]]
-
-
-def ids(turn="t1", session="s1"):
-    return {"session_id": session, "turn_id": turn}
 
 
 @both

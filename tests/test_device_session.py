@@ -14,6 +14,7 @@ from scripted import (
     RUNTIMES,
     WAKE,
     converse,
+    ids,
     noise,
     normal,
     on,
@@ -34,10 +35,6 @@ START = {
 }
 GREET = {"cold_start_warmup": True}
 LEAVE = on("input_open", "boot.long", 100)
-
-
-def ids(turn="t1", session="s1"):
-    return {"session_id": session, "turn_id": turn}
 
 
 # rule 1: start

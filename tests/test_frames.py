@@ -7,7 +7,7 @@ import peer
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from interpreters import EMITTERS, Failed, Worker
+from interpreters import EMITTERS, Failed, workers
 
 SOURCE = """
 import frames, utf8
@@ -76,12 +76,7 @@ def text(data, cuts):
     return states
 """
 
-
-@pytest.fixture(scope="module", params=EMITTERS)
-def worker(request):
-    worker = Worker(request.param, SOURCE)
-    yield worker
-    worker.close()
+worker = workers(EMITTERS, SOURCE)
 
 
 @given(

@@ -14,7 +14,7 @@ import pytest
 import wsworker
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from interpreters import ROOT, Worker
+from interpreters import ROOT, Worker, workers
 from interpreters import RUNTIMES as INTERPRETERS
 from opus_player import packets as opus_packets
 from peer import Peer, frame
@@ -99,11 +99,7 @@ def streams(draw):
     return spoil(draw, stream) if draw(st.booleans()) else stream
 
 
-@pytest.fixture(scope="module", params=INTERPRETERS)
-def client(request):
-    worker = wsworker.start(request.param)
-    yield worker
-    worker.close()
+client = workers(INTERPRETERS, wsworker.start)
 
 
 @pytest.fixture(scope="module")
@@ -175,13 +171,6 @@ def test_any_answer_to_the_upgrade_is_right_or_refused(client, server, data):
 # a pairing server
 
 
-@pytest.fixture(scope="module", params=RUNTIMES)
-def device(request):
-    worker = Worker(request.param, SOURCE + _PACKETS)
-    yield worker
-    worker.close()
-
-
 @pytest.fixture(scope="module")
 def speech():
     """Packets of each mode."""
@@ -245,6 +234,8 @@ def packets(version, rate, frames, heard, codec="pcm"):
             pass
     return [sink.bad_frames, texts, played + len(ring)]
 """
+
+device = workers(RUNTIMES, SOURCE + _PACKETS)
 
 
 @st.composite

@@ -5,14 +5,9 @@ import json
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from interpreters import RUNTIMES, Failed, Worker
+from interpreters import RUNTIMES, Failed, workers
 
-
-@pytest.fixture(scope="module", params=RUNTIMES)
-def worker(request):
-    worker = Worker(request.param, "import jsontext")
-    yield worker
-    worker.close()
+worker = workers(RUNTIMES, "import jsontext")
 
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from('\\"u\n😀𐀀한d8'))

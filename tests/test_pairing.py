@@ -12,7 +12,7 @@ import uuid
 
 import pytest
 import trustme
-from interpreters import RUNTIMES, Worker
+from interpreters import RUNTIMES, workers
 
 SOURCE = """
 import json, os, time
@@ -85,12 +85,7 @@ def with_clock_of(year, url, ca):
         pairing.time = real
 """
 
-
-@pytest.fixture(scope="module", params=RUNTIMES)
-def worker(request):
-    worker = Worker(request.param, SOURCE)
-    yield worker
-    worker.close()
+worker = workers(RUNTIMES, SOURCE)
 
 
 def _some(connection):

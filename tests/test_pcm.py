@@ -6,19 +6,14 @@ import pytest
 import twins
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from interpreters import EMITTERS, Failed, Worker
+from interpreters import EMITTERS, Failed, Worker, workers
 
 SAMPLE = st.integers(-32768, 32767)
 EDGE = st.sampled_from([-32768, -32767, -1, 0, 1, 32766, 32767])
 SAMPLES = st.lists(SAMPLE | EDGE, max_size=64)
 GAIN_Q15 = st.integers(0, 32768)
 
-
-@pytest.fixture(scope="module", params=EMITTERS)
-def worker(request):
-    worker = Worker(request.param, "import pcm")
-    yield worker
-    worker.close()
+worker = workers(EMITTERS, "import pcm")
 
 
 def pack(samples):

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from interpreters import RUNTIMES, Failed, Worker
+from interpreters import RUNTIMES, Failed, workers
 
 # Runs the operations on a ring and on a bytearray; what differs is an AssertionError.
 DRIVER = """
@@ -81,12 +81,7 @@ OPERATION = st.tuples(
 )
 OPERATIONS = st.lists(OPERATION | st.just(("clear", 0)), max_size=40)
 
-
-@pytest.fixture(scope="module", params=RUNTIMES)
-def worker(request):
-    worker = Worker(request.param, DRIVER)
-    yield worker
-    worker.close()
+worker = workers(RUNTIMES, DRIVER)
 
 
 @given(size=st.integers(1, 32), operations=OPERATIONS)

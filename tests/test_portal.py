@@ -10,7 +10,7 @@ import pytest
 from chromium import PATH, Browser
 from hypothesis import given
 from hypothesis import strategies as st
-from interpreters import RUNTIMES, Failed, Worker
+from interpreters import RUNTIMES, Failed, workers
 from onchip import run_on_chip
 from portal_device import ADDRESS, BOOT, PortalDevice
 from scripted import RUNTIMES as DEVICES
@@ -33,11 +33,7 @@ def encoded(**fields):
     return urllib.parse.urlencode(fields, doseq=True)
 
 
-@pytest.fixture(scope="module", params=RUNTIMES)
-def worker(request):
-    worker = Worker(request.param, SOURCE)
-    yield worker
-    worker.close()
+worker = workers(RUNTIMES, SOURCE)
 
 
 # DNS

@@ -3,7 +3,7 @@
 import random
 
 import pytest
-from interpreters import RUNTIMES, Worker
+from interpreters import RUNTIMES, workers
 from scripted import QUIT_CLOSED, converse, on
 from scripted import RUNTIMES as DEVICE_RUNTIMES
 
@@ -40,12 +40,7 @@ def play(changes, kinds, length):
 """
 PLAIN, DOUBLE, VERY_LONG = 0, 1, 2
 
-
-@pytest.fixture(scope="module", params=RUNTIMES)
-def buttons(request):
-    worker = Worker(request.param, SOURCE)
-    yield worker
-    worker.close()
+buttons = workers(RUNTIMES, SOURCE)
 
 
 def press(at, length):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from interpreters import EMITTERS, MICROPYTHON, Failed, Worker
+from interpreters import EMITTERS, MICROPYTHON, Failed, Worker, workers
 
 SOURCE = """
 import micropython
@@ -68,19 +68,9 @@ PAIRS = [(a, b) for a in RATES for b in RATES if a != b and 16000 in (a, b)] + [
 ]
 CORE = [(24000, 16000), (16000, 24000)]
 
+worker = workers(EMITTERS, SOURCE)
 
-@pytest.fixture(scope="module", params=EMITTERS)
-def worker(request):
-    worker = Worker(request.param, SOURCE)
-    yield worker
-    worker.close()
-
-
-@pytest.fixture(scope="module")
-def compiled():
-    worker = Worker("mpy", SOURCE)
-    yield worker
-    worker.close()
+compiled = workers(["mpy"], SOURCE)
 
 
 needs_micropython = pytest.mark.skipif(not MICROPYTHON.exists(), reason="no MicroPython here")

@@ -2,19 +2,13 @@
 
 import json
 
-import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from interpreters import ROOT, RUNTIMES, Worker
+from interpreters import ROOT, RUNTIMES, workers
 
 SOURCE = (ROOT / "tools" / "fuzz" / "session_rules.py").read_text()
 
-
-@pytest.fixture(scope="module", params=RUNTIMES)
-def device(request):
-    worker = Worker(request.param, SOURCE)
-    yield worker
-    worker.close()
+device = workers(RUNTIMES, SOURCE)
 
 
 IDS = st.sampled_from(["s1", "s1", "s1", "s2", None, 7])

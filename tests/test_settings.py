@@ -5,7 +5,7 @@ import json
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from interpreters import RUNTIMES, Worker
+from interpreters import RUNTIMES, workers
 
 SOURCE = """
 import json
@@ -123,12 +123,7 @@ def names():
     return list(settings.TABLE)
 """
 
-
-@pytest.fixture(scope="module", params=RUNTIMES)
-def device(request):
-    worker = Worker(request.param, SOURCE)
-    yield worker
-    worker.close()
+device = workers(RUNTIMES, SOURCE)
 
 
 OLD = {"url": "ws://old.example/", "volume": 30, "session_start_extra": {"a": [1]}}

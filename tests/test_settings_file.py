@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from interpreters import RUNTIMES, Worker
+from interpreters import RUNTIMES, workers
 
 SOURCE = """
 import builtins, json, os, sys
@@ -75,12 +75,7 @@ def cut_save(path, values, left, full):
         settings.os = os
 """
 
-
-@pytest.fixture(scope="module", params=RUNTIMES)
-def worker(request):
-    worker = Worker(request.param, SOURCE)
-    yield worker
-    worker.close()
+worker = workers(RUNTIMES, SOURCE)
 
 
 OLD = {"volume": 40, "url": "ws://old/"}

@@ -4,7 +4,7 @@ import bdf
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from interpreters import RUNTIMES, Worker
+from interpreters import RUNTIMES, workers
 from onchip import run_on_chip
 from scripted import RUNTIMES as DEVICES
 from scripted import WAKE, converse, normal, on, tone
@@ -161,12 +161,7 @@ except ImportError:
 from ssd1306 import wrapped
 """
 
-
-@pytest.fixture(scope="module", params=RUNTIMES)
-def worker(request):
-    worker = Worker(request.param, WRAP)
-    yield worker
-    worker.close()
+worker = workers(RUNTIMES, WRAP)
 
 
 # letters, spaces, lines, wide ones, and a full stop that begins no line

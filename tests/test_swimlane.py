@@ -301,40 +301,7 @@ JSON = st.recursive(
     ),
     max_leaves=8,
 )
-KEYS = [
-    "t_ms",
-    "from",
-    "to",
-    "open",
-    "edge",
-    "name",
-    "gesture",
-    "url",
-    "msg",
-    "bytes",
-    "accepted",
-    "ms",
-    "text",
-    "reason",
-    "by",
-    "code",
-    "scope",
-]
-KINDS = [
-    "state",
-    "input",
-    "vad",
-    "button",
-    "connect",
-    "connected",
-    "tx",
-    "rx",
-    "tx_audio",
-    "rx_audio",
-    "play",
-    "drained",
-    "ui",
-]
+KEYS = [*traces.KEYS, "t_ms", "msg", "scope"]
 
 
 @settings(max_examples=60, deadline=None)
@@ -343,7 +310,7 @@ KINDS = [
         JSON
         | st.builds(
             lambda ev, rest: {**rest, "ev": ev},
-            st.sampled_from([*KINDS, "closed", "error"]),
+            st.sampled_from(traces.KINDS),
             st.dictionaries(st.sampled_from(KEYS), JSON, max_size=5),
         ),
         max_size=12,

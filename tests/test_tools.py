@@ -6,7 +6,7 @@ import mcp_types
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from interpreters import RUNTIMES, Worker
+from interpreters import RUNTIMES, workers
 
 # A conversation is a list of steps: a payload is handled, "release NAME" lets a slow tool finish,
 # "settle" lets every task go on until nothing changes, "cancel" is the session's end. The answer
@@ -104,12 +104,7 @@ def run(steps, extra):
     return sent, device.did, server.ignored
 """
 
-
-@pytest.fixture(scope="module", params=RUNTIMES)
-def worker(request):
-    worker = Worker(request.param, DEVICE)
-    yield worker
-    worker.close()
+worker = workers(RUNTIMES, DEVICE)
 
 
 class Talk:

@@ -12,7 +12,7 @@ import pytest
 import twins
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from interpreters import EMITTERS, MICROPYTHON, ROOT, Failed, Worker
+from interpreters import EMITTERS, MICROPYTHON, ROOT, Failed, Worker, workers
 
 RATE = 16000
 BLOCK = 320
@@ -52,19 +52,9 @@ def edges(blocks, samples):
     return found
 """
 
+worker = workers(EMITTERS, DRIVER)
 
-@pytest.fixture(scope="module", params=EMITTERS)
-def worker(request):
-    worker = Worker(request.param, DRIVER)
-    yield worker
-    worker.close()
-
-
-@pytest.fixture(scope="module")
-def listener():
-    worker = Worker("micropython" if MICROPYTHON.exists() else "cpython", DRIVER)
-    yield worker
-    worker.close()
+listener = workers(["micropython" if MICROPYTHON.exists() else "cpython"], DRIVER)
 
 
 def hear(worker, *parts, samples=BLOCK, forget=()):

@@ -5,6 +5,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
+from test_cloud_harness import FailsOnce, HeldAsr, HeldTts
 from test_vanling_harness import FRAME_MS, QUICK, SPOKEN, connect, greet, run, silence, talk, voice
 
 from host_sim.cloud.providers.base import ProviderBusy
@@ -20,25 +21,6 @@ CLOCKS = replace(QUICK, no_audio=0.1)  # for tests in which the clock has to end
 SOON = replace(QUICK, no_audio=0.1, inactivity=0.4)
 
 
-class HeldTts:
-    """Speaks each sentence only when the test lets it; `begun` says which it was asked for."""
-
-    def __init__(self):
-        self.begun = asyncio.Queue()
-        self.release = asyncio.Semaphore(0)
-
-    async def load(self):
-        pass
-
-    async def synthesise(self, sentence):
-        self.begun.put_nowait(sentence)
-        await self.release.acquire()
-        return tone(sentence)
-
-    def close(self):
-        pass
-
-
 class KeepingAsr(ScriptedAsr):
     """Remembers how many milliseconds each utterance had."""
 
@@ -48,38 +30,6 @@ class KeepingAsr(ScriptedAsr):
 
     async def transcribe(self, pcm):
         self.ms.append(len(pcm) // 32)
-        return await super().transcribe(pcm)
-
-
-class Failing(ScriptedAsr):
-    """Raises once, then hears."""
-
-    def __init__(self, error):
-        super().__init__(["hello there"])
-        self._errors = [error]
-
-    async def transcribe(self, pcm):
-        if self._errors:
-            raise self._errors.pop()
-        return await super().transcribe(pcm)
-
-
-class HeldAsr(ScriptedAsr):
-    """Hears only when the test lets it; `cancelled` is set when it was no longer to hear."""
-
-    def __init__(self):
-        super().__init__(["one", "two"])
-        self.begun = asyncio.Event()
-        self.release = asyncio.Event()
-        self.cancelled = asyncio.Event()
-
-    async def transcribe(self, pcm):
-        self.begun.set()
-        try:
-            await self.release.wait()
-        except asyncio.CancelledError:
-            self.cancelled.set()
-            raise
         return await super().transcribe(pcm)
 
 
@@ -205,7 +155,7 @@ def test_realtime_goes_on_listening_after_a_reply():
 
 
 def test_realtime_keeps_what_is_said_while_the_recogniser_works():
-    asr = HeldAsr()
+    asr = HeldAsr(["one", "two"])
 
     async def scenario(cloud, device):
         await device.listen("start", mode="realtime")
@@ -359,7 +309,7 @@ def test_an_abort_before_the_first_sound_needs_no_tts_stop():
 
 @pytest.mark.parametrize("mode", ["auto", "realtime"])
 def test_an_abort_while_the_recogniser_works_forgets_what_was_said(mode):
-    asr = HeldAsr()
+    asr = HeldAsr(["one", "two"])
 
     async def scenario(cloud, device):
         await device.listen("start", mode=mode)
@@ -727,7 +677,7 @@ def test_a_failing_recogniser_is_an_alert_and_an_empty_answer(error):
         await device.speak()
         assert (await device.reply())["stt"] == "hello there"
 
-    talk(scenario, asr=Failing(error))
+    talk(scenario, asr=FailsOnce(error))
 
 
 def test_a_failing_voice_ends_the_answer_that_has_begun():

@@ -6,17 +6,12 @@ import random
 
 import pytest
 import wsworker
-from interpreters import EMITTERS, MICROPYTHON
+from interpreters import EMITTERS, MICROPYTHON, workers
 from peer import Peer, close_frame, frame
 
 SIZES = [0, 1, 125, 126, 127, 1023, 1024, 1025, 1436, 1594, 65535, 65536]
 
-
-@pytest.fixture(scope="module", params=EMITTERS)
-def worker(request):
-    worker = wsworker.start(request.param)
-    yield worker
-    worker.close()
+worker = workers(EMITTERS, wsworker.start)
 
 
 def talk(worker, script, sends=(), **options):

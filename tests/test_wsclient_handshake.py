@@ -8,17 +8,12 @@ import ssl
 import pytest
 import trustme
 import wsworker
-from interpreters import RUNTIMES, Failed
+from interpreters import RUNTIMES, Failed, workers
 from peer import Peer, close_frame, frame
 
 SECRET = "Bearer not-to-be-shown"
 
-
-@pytest.fixture(scope="module", params=RUNTIMES)
-def worker(request):
-    worker = wsworker.start(request.param)
-    yield worker
-    worker.close()
+worker = workers(RUNTIMES, wsworker.start)
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from array import array
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from interpreters import FIRMWARE, RUNTIMES, Worker
+from interpreters import FIRMWARE, RUNTIMES, workers
 from viper_programs import Program, function
 
 from tools import viper_check, xtensa
@@ -107,12 +107,8 @@ def image(module, engine="translator"):
     return IMAGES[module, engine]
 
 
-@pytest.fixture(scope="module", params=RUNTIMES)
-def worker(request):
-    modules = sorted({name.partition(".")[0] for name in FLASHED})
-    worker = Worker(request.param, f"import {', '.join(modules)}")
-    yield worker
-    worker.close()
+MODULES = sorted({name.partition(".")[0] for name in FLASHED})
+worker = workers(RUNTIMES, f"import {', '.join(MODULES)}")
 
 
 @pytest.mark.parametrize("name", FLASHED)
