@@ -1,10 +1,9 @@
 """`python -m host_sim device|cloud|talk|board|echo`: the simulator's command line."""
 
-import argparse
 import importlib
 import sys
 
-from host_sim.usage import UsageError
+from host_sim.usage import Parser, exit_status
 
 # command -> (module with add_arguments and run, what it does)
 COMMANDS = {
@@ -16,30 +15,18 @@ COMMANDS = {
 }
 
 
-class Parser(argparse.ArgumentParser):
-    """argparse, with its errors in one line."""
-
-    def error(self, message):
-        raise UsageError(message)
-
-
+@exit_status
 def main(arguments: list[str]) -> int:
     usage = "python -m host_sim device|cloud|talk|board|echo [options]"
     parser = Parser(prog="host_sim", usage=usage, description=__doc__)
     parser.add_argument(
         "command", choices=COMMANDS, help="; ".join(f"{c}: {d}" for c, (_, d) in COMMANDS.items())
     )
-    try:
-        command = parser.parse_args(arguments[:1] or ["--help"]).command
-        module = importlib.import_module(COMMANDS[command][0])
-        own = Parser(prog=f"host_sim {command}", description=COMMANDS[command][1])
-        module.add_arguments(own)
-        return module.run(own.parse_args(arguments[1:]))
-    except UsageError as error:
-        print(error, file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        return 130
+    command = parser.parse_args(arguments[:1] or ["--help"]).command
+    module = importlib.import_module(COMMANDS[command][0])
+    own = Parser(prog=f"host_sim {command}", description=COMMANDS[command][1])
+    module.add_arguments(own)
+    return module.run(own.parse_args(arguments[1:]))
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ import re
 import sys
 
 from host_sim import interpreter
-from host_sim.usage import UsageError
+from host_sim.usage import Parser, UsageError, exit_status
 from tools import deploy, image, started, target, upkeep
 from tools import port as ports
 
@@ -158,13 +158,8 @@ COMMANDS = {
 }
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message):
-        raise UsageError(message)
-
-
 def _arguments(words):
-    parser = _Parser(prog="flash", description=__doc__)
+    parser = Parser(prog="flash", description=__doc__)
     add = parser.add_argument
     add("command", choices=COMMANDS, help="; ".join(f"{c}: {d}" for c, (_, d) in COMMANDS.items()))
     add("values", nargs="*", default=[], metavar="KEY=VALUE", help="settings, for flash and set")
@@ -198,24 +193,19 @@ def _say(text):
     print(text, flush=True)
 
 
+@exit_status
 def main(words: list[str]) -> int:
     """Run one command."""
-    try:
-        args = _arguments(words)
-        # what is wrong on the command line is said before anything is started
-        if args.command == "flash":
-            target.board(args.board)
-        if args.command == "set" and not args.values:
-            names = ", ".join(sorted(upkeep.names()))
-            raise UsageError(f"which setting? make set KEY=VALUE; there are: {names}")
-        upkeep.change(upkeep.read_settings(None), args.values)
-        with target.find(args.port or None) as where:
-            return COMMANDS[args.command][0](where, args) or 0
-    except UsageError as error:
-        print(error, file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        return 130
+    args = _arguments(words)
+    # what is wrong on the command line is said before anything is started
+    if args.command == "flash":
+        target.board(args.board)
+    if args.command == "set" and not args.values:
+        names = ", ".join(sorted(upkeep.names()))
+        raise UsageError(f"which setting? make set KEY=VALUE; there are: {names}")
+    upkeep.change(upkeep.read_settings(None), args.values)
+    with target.find(args.port or None) as where:
+        return COMMANDS[args.command][0](where, args) or 0
 
 
 if __name__ == "__main__":
