@@ -4,7 +4,6 @@ import ast
 
 from interpreters import FIRMWARE
 
-# What MicroPython brings, and what the chip does.
 # what MicroPython brings on the chip
 PLATFORM = {"array", "asyncio", "binascii", "collections", "cryptolib", "deflate", "errno", "esp"}
 PLATFORM |= {"esp32", "framebuf", "gc", "hashlib", "io", "json", "machine", "math"}
