@@ -8,7 +8,6 @@ import random
 import re
 import shutil
 import subprocess
-import sys
 
 import pytest
 from interpreters import ROOT
