@@ -8,6 +8,7 @@ import random
 import re
 import shutil
 import subprocess
+import sys
 
 import pytest
 from interpreters import ROOT
@@ -45,6 +46,20 @@ def test_a_board_gets_tightened_code_and_all_the_rest_as_it_was():
     assert flashed.functions == mpy.read(mpy.compile_source(LIB / "pcm.py")).functions
     assert len(flashed.names) == len(plain.names)
     assert flashed.constants[1:] == plain.constants[1:]
+
+
+def test_modules_of_ones_own_are_compiled_as_for_a_board(tmp_path):
+    module = tmp_path / "source" / "inner" / "code.py"
+    module.parent.mkdir(parents=True)
+    command = [sys.executable, "-m", "tools.native", tmp_path / "source", tmp_path / "out"]
+    module.write_text("import micropython\n" + function("f", "a: int", "return a + 1"))
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert xtensa.load(tmp_path / "out" / "inner" / "code.mpy").call("f", 1) == 2
+    module.write_text("x = = 1")
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "code.py" in done.stderr and "SyntaxError" in done.stderr
 
 
 @pytest.mark.parametrize(
