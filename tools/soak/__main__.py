@@ -70,7 +70,7 @@ def _run(seed, runtime, count, keep):
 
 def _tell(outcome):
     seed, runtime, conversations, found = outcome
-    which = f"seed {seed} {runtime} {plans.dialect(seed).name}"
+    which = f"seed {seed} {runtime} {plans.dialect(seed)}"
     print(f"{which}: {len(conversations)} conversations, {len(found)} violations")
     for text in found:
         print(f"  {text}")

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 from aiohttp import WSMsgType, web
 
-from tools.soak import sounds
 from tools.soak.plans import SPEED
 
 _SILENT_S = 0.03  # without audio behind a whole word: the utterance has ended
@@ -85,7 +84,8 @@ class Cloud:
         return len(self.turns) - 1
 
     def is_word(self, audio):
-        return any(word in audio for word in self._words)
+        codec = self.dialect.codec
+        return codec.may_hold(audio) and any(codec.holds(audio, word) for word in self._words)
 
 
 class _Line:
@@ -102,6 +102,7 @@ class _Line:
         self._session = f"s{number}"
         self._messages = asyncio.Queue()
         self._news = asyncio.Event()
+        self._decode = cloud.dialect.codec.decoder()
         self.audio = bytearray()
         self._answered = 0  # bytes of audio that belong to earlier utterances
         self._turn = None  # number of the turn that is being sent
@@ -113,7 +114,7 @@ class _Line:
     async def read(self):
         async for message in self._socket:
             if message.type == WSMsgType.BINARY:
-                self.audio += self._dialect.unwrap(message.data)
+                self.audio += self._decode(self._dialect.unwrap(message.data))
                 self._news.set()
             elif message.type == WSMsgType.TEXT:
                 fields = json.loads(message.data)
@@ -186,8 +187,7 @@ class _Line:
             for text in ("{", "[]", "[" * 3000, "", '{"type": 5}', '{"type": "turn_new"}'):
                 await self._socket.send_str(text)
         await self._say(self._dialect.speaks(turn))
-        pcm = sounds.tone(turn, sent.milliseconds)
-        await self._sound(turn, pcm, kind)
+        await self._sound(turn, sent.milliseconds, kind)
         if kind in _ENDS:
             await _ENDS[kind](self)
             return
@@ -202,14 +202,13 @@ class _Line:
             sent.done = True
             await self._say(self._dialect.done(turn))
 
-    async def _sound(self, turn, pcm, kind):
-        size = 640
-        if kind == "odd pieces":
-            size = self._random.choice(self._dialect.odd_sizes)
-            size *= 1 + len(pcm) // 2000 // size
+    async def _sound(self, turn, milliseconds, kind):
+        odd = kind == "odd pieces"
+        packets = self._dialect.codec.packets(turn, milliseconds, self._random, odd)
+        each_s = milliseconds / 1000 / len(packets) / SPEED
         dead = 10 if kind == "sound of a dead turn" else 0  # pieces that come too late
-        for at in range(0, len(pcm), size):
-            part = self._dialect.wrap(pcm[at : at + size])
+        for number, packet in enumerate(packets):
+            part = self._dialect.wrap(packet)
             if kind == "fragments":
                 cut = self._random.randrange(len(part) + 1)
                 self._raw(0x02, part[:cut])
@@ -218,11 +217,13 @@ class _Line:
             else:
                 await self._socket.send_bytes(part)
             if kind == "pings":
-                await self._socket.ping(bytes(at // size % 126))
+                await self._socket.ping(bytes(number % 126))
+            if kind == "broken packets" and number % 4 == 2:
+                await self._socket.send_bytes(self._random.choice(self._dialect.broken))
             if kind == "tool calls" and len(self._calls) < _CALLS:
                 await self._call()
             if kind in ("slow reply", "sound of a dead turn"):
-                await asyncio.sleep((0.03 if kind == "slow reply" else 0.015) / SPEED)
+                await asyncio.sleep(each_s * (1.5 if kind == "slow reply" else 0.75))
             if self._turn != turn:
                 if not dead:
                     return

@@ -9,6 +9,7 @@ that turn to end now.
 import re
 
 from host_sim.cloud.vanling import framing
+from tools.soak import codecs
 
 _RATE = 16000
 _CALLS = ("ping", "tools/list", "nothing", "tools/call", "initialize")
@@ -19,7 +20,8 @@ class AiSession:
     settings: dict = {}
     has_tools = False
     continuous = False  # sound goes up while somebody speaks
-    odd_sizes = (1, 3, 641, 1021, 8191)  # bytes of sound in a frame
+    codec = codecs.Pcm((1, 3, 641, 1021, 8191))
+    broken: tuple = ()  # frames that hold no sound
     first = "session_start"
     woken = "wake_start"
 
@@ -39,6 +41,9 @@ class AiSession:
     goodbye = {"type": "session_close", "reason": "replaced"}
     error = {"type": "error", "code": "busy", "scope": "connection", "message": "sorry"}
     cut: list = []  # what is sent when a turn was cut
+
+    def __str__(self):
+        return self.name
 
     def announces(self, turn, heard):
         return [{"type": "turn_new", "turn_id": f"t{turn}", "text": heard}]
@@ -73,28 +78,32 @@ class AiSession:
 
 
 class Xiaozhi:
-    """`version`: of the binary framing."""
+    """`version`: of the binary framing; `codec`: one of `codecs`."""
 
     name = "xiaozhi"
     has_tools = True
     continuous = True  # sound goes up as long as the window is open
-    odd_sizes = (2, 6, 642, 1022, 5000)
     first = "hello"
     woken = "listen"
 
-    accepts = {
-        "type": "hello",
-        "transport": "websocket",
-        "audio_params": {"format": "pcm", "sample_rate": _RATE, "frame_duration": 60},
-    }
     refuses = {"type": "hello", "transport": "mqtt"}
     goodbye = {"type": "goodbye"}
     error = {"type": "error", "message": "sorry"}
     cut = [{"type": "tts", "state": "stop"}]
 
-    def __init__(self, version):
+    def __init__(self, version, codec):
         self._version = version
-        self.settings = {"version": version, "codec": "pcm", "continue_listening": "true"}
+        self.codec = codec
+        self.settings = {"version": version, "codec": codec.name, "continue_listening": "true"}
+        media = {"format": codec.name, "sample_rate": _RATE, "frame_duration": 60}
+        self.accepts = {"type": "hello", "transport": "websocket", "audio_params": media}
+        self.broken = tuple(self.wrap(payload) for payload in codec.broken)
+        if version > 1:
+            whole = self.wrap(bytes(60))
+            self.broken += (whole[:-1], whole[:3], b"")
+
+    def __str__(self):
+        return f"{self.name} {self._version} {self.codec.name}"
 
     def announces(self, turn, heard):
         return [

@@ -9,7 +9,7 @@ import random
 from dataclasses import asdict, dataclass
 
 from host_sim.faults import CLOSE, DOWN, RESET, RESTART, SILENCE, UP, Faults
-from tools.soak import dialects
+from tools.soak import codecs, dialects
 
 SPEED = 8  # of the device's clock
 #: limits of the device, shorter than its defaults, so that many can pass in a soak
@@ -25,6 +25,7 @@ SETTINGS = {
     "networks": '[{"ssid": "home", "password": "a long password"}]',
 }
 AIR = [{"ssid": "home", "password": "a long password", "rssi": -50}]
+_ODD_SIZES = (2, 6, 642, 1022, 5000)  # bytes of PCM in a packet
 WORDS = 6  # different ones that the person can say
 _HANDSHAKE = 300  # bytes, about: of a request, and of its answer
 _TURN = 40_000  # bytes: more than a session's opening and the first reply
@@ -83,6 +84,7 @@ CLOUD = {
     "tool calls": True,
     "useless texts": True,
     "odd pieces": True,
+    "broken packets": True,
     "new turn in a reply": True,
     "sound of a dead turn": True,
     "fragments": True,
@@ -164,17 +166,25 @@ class Conversation:
 
 
 def dialect(seed: int):
-    """Return the dialect of a seed; in two seeds, one for each runtime, it is the same."""
+    """Return the dialect of a seed; in two seeds, one for each runtime, it is the same.
+
+    Ten seeds have it all: ai-session twice, xiaozhi with Opus twice and once with PCM, each of
+    them in another framing; thirty have each codec in each framing.
+    """
     number = (seed - 1) // 2
-    if number % 2 == 0:
+    kind = number % 5
+    if kind in (0, 2):
         return dialects.AiSession()
-    return dialects.Xiaozhi((3, 1, 2)[number // 2 % 3])
+    version = 1 + (kind // 2 + number // 5) % 3
+    return dialects.Xiaozhi(version, codecs.Opus() if kind < 4 else codecs.Pcm(_ODD_SIZES))
 
 
 def draw(seed: int, count: int) -> list[Conversation]:
     """Return the conversations of a seed; the first ones are without faults, for the heap."""
     source = random.Random(seed)
-    clouds = [name for name in CLOUD if name != "tool calls" or dialect(seed).has_tools]
+    spoken = dialect(seed)
+    lacks = {"tool calls": not spoken.has_tools, "broken packets": not spoken.broken}
+    clouds = [name for name in CLOUD if not lacks.get(name)]
     return [_draw(source, clouds, faulty=number >= 3) for number in range(count)]
 
 

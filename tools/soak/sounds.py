@@ -21,9 +21,9 @@ def frequency(turn: int) -> int:
     return _LOWEST + _STEP * (turn * 7 % _MARKS)
 
 
-def tone(turn: int, milliseconds: int) -> bytes:
+def tone(turn: int, milliseconds: int, rate: int = RATE) -> bytes:
     """Return the mark as s16 PCM."""
-    at = np.arange(milliseconds * RATE // 1000) / RATE
+    at = np.arange(milliseconds * rate // 1000) / rate
     return (np.sin(2 * np.pi * frequency(turn) * at) * _LEVEL).astype("<i2").tobytes()
 
 
@@ -34,6 +34,16 @@ def word(number: int) -> bytes:
     pitch = 110 + 15 * number
     voice = sum(np.sin(2 * np.pi * pitch * n * at + n) / n for n in range(1, 20))
     return ((voice + random.normal(0, 0.3, len(at))) * 3000).astype("<i2").tobytes()
+
+
+def likeness(wanted: np.ndarray, sound: np.ndarray) -> float:
+    """Return the correlation of `wanted` with the part of `sound` that is most like it."""
+    size = 1 << len(sound).bit_length()
+    spectrum = np.fft.rfft(sound, size) * np.fft.rfft(wanted, size).conj()
+    products = np.fft.irfft(spectrum, size)[: len(sound) - len(wanted) + 1]
+    sums = np.concatenate(([0], np.cumsum(sound**2)))
+    energies = sums[len(wanted) :] - sums[: len(products)]
+    return float((products / np.sqrt(energies * (wanted @ wanted) + 1)).max())
 
 
 def marks(samples: np.ndarray) -> list[tuple[float, float, float]]:
