@@ -48,6 +48,13 @@ while not encoder.step(packet):
     pass
 assert bytes(payload[4:size]) == packet
 assert source.fill(payload, False) == 0
+
+# and a new connection gets what a new server can decode: a stream from its first packet on
+source.clear()
+ring.write(sound, 1920)
+while (size := source.fill(payload, False)) is None:
+    pass
+assert bytes(payload[4:size]) == packet
 print(steps)
 """
     assert run("cpython", code).strip() == "2"

@@ -242,4 +242,4 @@ class Conversation:
     def _bad(self, what):
         self.bad_messages += 1
         trace.emit("error", "code", errors.BAD_MESSAGE, "scope", "session", "message", what)
-        log.warn("session: message ignored:", what)
+        log.rarely(self.bad_messages, "session: message ignored:", what)

@@ -23,6 +23,15 @@ def _nothing(*parts):
 error = warn = info = debug = _nothing
 
 
+def rarely(count, *parts):
+    """Warn of what a peer can do a thousand times: of the 1st, 2nd, 4th, 8th ... with its number.
+
+    `count` is how often it has happened by now.
+    """
+    if count & (count - 1) == 0:
+        warn(*(parts + ("(%d so far)" % count,)))
+
+
 def set_level(name):
     """Print `name` and what is more serious; "off" prints nothing."""
     upto = _LEVELS.index(name) if name in _LEVELS else -1

@@ -23,23 +23,30 @@ class PacketSink:
         self._frame = memoryview(bytearray(_PACKET))
         self._length = 0
         self._working = False
-        self._decoder = None
+        self._decoder = None  # kept for the next session: its memory is large
+        self._plays = None  # the codec and the rate that it is for
         #: called with the text of a JSON message that came in a binary frame
         self.on_text = None
         #: the sink to use while the gate is closed: it hears such messages and nothing else
         self.muted = _Muted(self)
-        #: frames whose header or text was wrong, or that were too long
+        #: frames since `clear` whose header or text was wrong, or that were too long
         self.bad_frames = 0
 
-    def configure(self, rate):
-        """ValueError when that rate can't be played."""
+    def configure(self, rate, name=None):
+        """`name`: the codec, None for the one we offered. ValueError says what can't be played."""
+        offered = self._settings.codec
+        name = name or offered
+        if name not in ("pcm", offered):
+            raise ValueError(name)
+        if (name, rate) != self._plays:
+            self._decoder = codec.decoder(name, rate, self._rate, self._ring)
+            self._plays = (name, rate)
         self._version = self._settings.version
         self._header = framing.HEADER_BYTES[self._version]
-        self._decoder = codec.decoder(self._settings.codec, rate, self._rate, self._ring)
         self.clear()
 
     def view(self, limit):
-        if not self._length and self._ring.free() < self._decoder.room(_PACKET // 2):
+        if not self._length and self._ring.free() < self._decoder.room(_PACKET):
             return self._frame[:0]
         return self.place(limit)
 
@@ -70,13 +77,17 @@ class PacketSink:
         if kind == framing.AUDIO:
             if not audible:
                 return False
-            self._decoder.decode(self._frame[self._header : length])
-            return True
+            return self._decoder.decode(self._frame[self._header : length])
         if kind == framing.JSON and self._is_text(length):
             self.on_text(str(self._frame[self._header : length], "utf-8"))
         elif length:
             self.bad_frames += 1
-            log.warn("audio: frame dropped, its header or text is wrong,", length, "bytes")
+            log.rarely(
+                self.bad_frames,
+                "audio: frame dropped, its header or text is wrong,",
+                length,
+                "bytes",
+            )
         return False
 
     def _is_text(self, length):
@@ -92,6 +103,7 @@ class PacketSink:
     def clear(self):
         self._ring.clear()
         self.forget()
+        self.bad_frames = 0
         if self._decoder:
             self._decoder.clear()
 
@@ -125,6 +137,7 @@ class PacketSource:
 
     def clear(self):
         self._begun = False
+        self._encoder.clear()
 
     def fill(self, payload, rest):
         encoder = self._encoder

@@ -30,9 +30,12 @@ class Reply:
     def unfinished(self):
         return self.turn_id is not None and not self.done
 
-    def configure(self, rate):
-        """The server's sound has `rate` Hz; ValueError when that can't be played."""
-        self._sink.configure(rate)
+    def configure(self, rate, codec):
+        """The server's sound has `rate` Hz; `codec`: None for the usual one.
+
+        ValueError says what can't be played.
+        """
+        self._sink.configure(rate, codec)
 
     def begin(self, turn_id, heard):
         """A turn follows; nothing of another is left."""

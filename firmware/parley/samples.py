@@ -2,9 +2,10 @@
 
 Down, a sink of the link: `view(limit)` is where the next bytes of the frame go (empty: no room
 yet), `commit(count)` takes them, `step()` works when the frame has ended, True while there is more
-to do, `clear()` forgets, `configure(rate)` begins a session. Up, a source of the link:
-`fill(payload, rest)` makes the next frame and returns its length, 0 when there is not enough, None
-when it has more to do; `rest`: nothing more follows. `clear()` forgets what it has begun.
+to do, `clear()` forgets, `configure(rate, name)` begins a session (`name`: the codec, None for the
+usual). Up, a source of the link: `fill(payload, rest)` makes the next frame and returns its
+length, 0 when there is not enough, None when it has more to do; `rest`: nothing more follows.
+`clear()` forgets what it has begun.
 """
 
 
@@ -15,10 +16,10 @@ class SampleSink:
         self._ring = ring
         self._rate = rate
 
-    def configure(self, rate):
+    def configure(self, rate, name=None):
         """ValueError when the speaker does not run at `rate`."""
         if rate != self._rate:
-            raise ValueError(rate)
+            raise ValueError("%d Hz" % rate)
 
     def view(self, limit):
         return self._ring.writable(limit)

@@ -151,9 +151,9 @@ class Session(Conversation):
         if event == events.ACCEPTED:
             self.session_id = fields["session_id"]
             try:
-                self.reply.configure(fields["rate"])
-            except ValueError:
-                self._fail(errors.MEDIA, str(fields["rate"]) + " Hz", "protocol_error")
+                self.reply.configure(fields["rate"], fields.get("codec"))
+            except ValueError as error:
+                self._fail(errors.MEDIA, str(error), "protocol_error")
                 return
             self.phase = ACTIVE
             self._begin()

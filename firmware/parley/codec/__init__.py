@@ -1,10 +1,11 @@
 """Codecs between rings and packets, chosen by name when the device starts: `offer(name)`.
 
-A decoder class takes `(rate, speaker_rate, ring)`; `decode(packet)` starts on a packet and
-`step()` does a part of the work, True while there is more. `room(size)` is how many bytes a packet
-of `size` can become, and `clear()` begins a new stream. Of an encoder `begin(ring)` takes
-`frame_bytes` from the ring, silence for what it lacks, and `step(out)` does a part of the work: it
-returns the packet's size when that is in `out`, 0 while there is more.
+A decoder class takes `(rate, speaker_rate, ring)`; `decode(packet)` starts on a packet, False when
+nothing is to be made of it, and `step()` does a part of the work, True while there is more.
+`room(size)` is how many bytes a packet of `size` can become, and `clear()` begins a new stream.
+Of an encoder `begin(ring)` takes `frame_bytes` from the ring, silence for what it lacks, and
+`step(out)` does a part of the work: it returns the packet's size when that is in `out`, 0 while
+there is more. `clear()` begins a new stream.
 
 A codec that is not used takes no memory.
 """
@@ -29,14 +30,14 @@ def offer(name):
             return name
     except MemoryError:  # machine code lies in memory of its own, inside of the chip
         pass
-    log.info("audio: no memory for opus, pcm is offered")
+    log.warn("audio: no memory for opus, pcm is offered")
     return "pcm"
 
 
 def decoder(name, rate, speaker_rate, ring):
     """ValueError for a rate that can't be played."""
     if rate not in RATES:
-        raise ValueError(rate)
+        raise ValueError("%d Hz" % rate)
     return _module(name).Decoder(rate, speaker_rate, ring)
 
 

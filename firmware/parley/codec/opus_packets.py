@@ -13,10 +13,11 @@ from parley import log
 
 _BITRATE = const(24000)
 _FRAME_BYTES = const(1920)  # 60 ms at 16 kHz
+_CONCEALED = const(5)  # packets in a row: by then what can be made up has faded
 
 
 class Decoder:
-    """What is no packet is concealed, for as long as the last one was."""
+    """What is no packet is concealed, for as long as the last one was, but not for ever."""
 
     def __init__(self, rate, speaker_rate, ring):
         # a packet decodes at any rate, whatever it was made of
@@ -27,7 +28,8 @@ class Decoder:
         self._usual = speaker_rate * 60 // 1000
         self._steps = 0
         self._made = 0
-        #: packets that had to be concealed
+        self._bad_in_a_row = 0
+        #: what was no packet since `clear`
         self.bad_packets = 0
 
     def room(self, size):
@@ -37,10 +39,15 @@ class Decoder:
         self._made = 0
         try:
             self._steps = self._decoder.begin(packet)
+            self._bad_in_a_row = 0
         except opus.PacketError as error:
             self.bad_packets += 1
-            log.warn("audio: packet concealed:", error)
+            log.rarely(self.bad_packets, "audio: bad packet:", error)
+            self._bad_in_a_row += 1
+            if self._bad_in_a_row > _CONCEALED:
+                return False
             self._steps = self._decoder.lose(self._usual)
+        return True
 
     def step(self):
         samples = self._decoder.step(self._out)
@@ -54,6 +61,7 @@ class Decoder:
 
     def clear(self):
         self._decoder.reset()
+        self.bad_packets = self._bad_in_a_row = 0
 
 
 class Encoder:
@@ -65,6 +73,9 @@ class Encoder:
         self._encoder = encoder.Encoder(_BITRATE)
         self._samples = bytearray(_FRAME_BYTES)
         self._packet = bytearray(self._encoder.packet_size)
+
+    def clear(self):
+        self._encoder.reset()  # its first packet needs nothing that a new server has not heard
 
     def begin(self, ring):
         ring.fill(self._samples, _FRAME_BYTES)

@@ -18,16 +18,18 @@ class Decoder:
             self._resampler = Resampler(rate, speaker_rate, _BLOCK)
             most = _BLOCK * speaker_rate // rate + 2
             self._out = memoryview(bytearray(most * 2))
-        self._growth = (speaker_rate + rate - 1) // rate
+        self._rate = rate
+        self._speaker_rate = speaker_rate
         self._packet = None
         self._done = 0
 
     def room(self, size):
-        return size * self._growth + 16
+        return size * self._speaker_rate // self._rate + 16
 
     def decode(self, packet):
         self._packet = packet
         self._done = 0
+        return True
 
     def step(self):
         """Half a sample at the end is no sample."""
@@ -51,6 +53,9 @@ class Encoder:
     """In one step."""
 
     frame_bytes = _FRAME_BYTES
+
+    def clear(self):
+        pass
 
     def begin(self, ring):
         self._ring = ring

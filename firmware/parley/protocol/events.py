@@ -8,7 +8,7 @@ from collections import namedtuple
 
 from micropython import const
 
-ACCEPTED = "accepted"  # rate: of the downlink in Hz
+ACCEPTED = "accepted"  # rate: of the downlink in Hz; codec, if it is named
 REFUSED = "refused"  # reason
 BROKEN = "broken"  # an answer that the protocol does not allow; reason
 TURN = "turn"  # turn_id, text: what the server heard; a hard boundary

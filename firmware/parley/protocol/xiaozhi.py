@@ -83,6 +83,7 @@ def _hello(message, fields):
     rate = _RATE_DOWN
     if isinstance(parameters, dict):
         rate = parameters.get("sample_rate", _RATE_DOWN)
+        fields["codec"] = _text(parameters, "format")
     if type(rate) is not int or rate <= 0:
         fields["reason"] = "sample_rate"
         return events.BROKEN, fields
