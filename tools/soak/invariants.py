@@ -271,7 +271,12 @@ def _words(talk, result):
     """A word that was said into the open window, and not pressed away, went up bit by bit."""
     found = []
     heard = result.heard.get(talk.number, b"")
-    for event in _all(talk.events, "spoke"):
+    is_open = False
+    for event in talk.events:
+        if event["ev"] == "input":
+            is_open = event["open"]
+        if event["ev"] != "spoke" or not is_open:  # a late greeting may have closed it
+            continue
         word = sounds.word(event["word"])
         needs = len(word) // 32 + SETTINGS["vad_end_ms"] + 300
         during = [e for e in talk.events if 0 <= e["t_ms"] - event["t_ms"] <= needs]
