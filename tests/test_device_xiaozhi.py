@@ -553,6 +553,19 @@ def test_a_foreign_session_and_nonsense_change_nothing(runtime):
     assert "for another" not in " ".join(run.shown())
 
 
+def test_a_server_that_names_no_session_may_name_one_later(runtime):
+    async def cloud(c):
+        await c.upgrade()
+        await c.message("hello")
+        await c.say("hello", transport="websocket")
+        await c.message("listen")
+        await answer(c, "still here", "Yes.", tone(100))
+
+    run = talk(cloud, script=[WAKE, DRAINED], runtime=runtime)
+    run.check_clean()
+    assert run.states() == ["LISTENING", "THINKING", "SPEAKING", "IDLE"]
+
+
 def test_an_alert_is_shown_while_the_device_listens(runtime):
     async def cloud(c):
         await hello(c)

@@ -173,7 +173,7 @@ class Session(Conversation):
     def _told(self, event, fields):
         """A message in the running session. One with a foreign session_id is not for us."""
         theirs = fields["session_id"]
-        if theirs is not None and theirs != self.session_id:
+        if self.session_id is not None and theirs not in (None, self.session_id):
             self._bad("foreign session_id")
         elif event in (events.TURN, events.SPEAKING, events.TEXT, events.DONE):
             self._follow(event, fields)

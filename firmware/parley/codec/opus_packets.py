@@ -4,6 +4,7 @@ import opus
 
 # the layers too: an import in the middle of a reply would be heard
 import opus.celt
+import opus.celt_stereo
 import opus.resamp
 import opus.silk
 from micropython import const
