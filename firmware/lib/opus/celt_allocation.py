@@ -20,6 +20,7 @@ _BALANCE = const(9)
 _CODED = const(10)
 _ANTI = const(19)
 _TRIM = const(22)
+_BOOSTED = const(31)
 _CAP = const(256)
 _BOOST = const(277)
 _PULSES = const(298)
@@ -28,7 +29,6 @@ _PRIORITY = const(340)
 _BITS1 = const(361)
 _BITS2 = const(382)
 _LEAST = const(403)
-_TILT = const(424)
 
 _T_LOG_WIDTH = const(22)
 _T_ALLOCATION = const(404)
@@ -36,251 +36,213 @@ _T_FRACTIONS = const(1405)
 
 
 @micropython.viper
-def allocate(c: ptr32, rc: ptr32, data: ptr8, tables: ptr8):
-    """Divide the bits among the bands (section 4.3.3), in 1/8 bit."""
-    frame = c[_LM]
-    start = c[_START]
-    end = c[_END]
-    channels = c[_CHANNELS]
-    trim = c[_TRIM]
+def rows(c: ptr32, band: int, tables: ptr8, row: int):
+    """Set what a row of Table 57 gives the bands, how much more the next, and the least of use.
+
+    `_BOOSTED` becomes the last band with a boost, which is not skipped.
+    """
+    c[_BOOSTED] = band
+    floor = c[_CHANNELS] << 3
+    slope = c[_TRIM] - 5 - c[_LM]
+    tilt = slope * (c[_END] - band)
+    while band < c[_END]:
+        n = (tables[band + 1] - tables[band]) << c[_LM]
+        least = 3 * n >> 1
+        if least < floor:
+            least = floor
+        c[_LEAST + band] = least
+        words = c[_CHANNELS] * n
+        tilt -= slope
+        change = words * tilt >> 3
+        if n == 1:
+            change -= floor
+        at = _T_ALLOCATION + row * 21 + band
+        bits = words * tables[at] >> 2
+        if bits:
+            bits += change
+            if bits < 0:
+                bits = 0
+        more = words * tables[at + 21] >> 2
+        if row == 10:
+            more = c[_CAP + band]
+        if more:
+            more += change
+            if more < 0:
+                more = 0
+        boost = c[_BOOST + band]
+        if boost:
+            c[_BOOSTED] = band
+            more += boost
+            if row:
+                bits += boost
+        c[_BITS1 + band] = bits
+        more -= bits
+        if more < 0:
+            more = 0
+        c[_BITS2 + band] = more
+        band += 1
+
+
+@micropython.viper
+def between(c: ptr32, band: int, part: int) -> int:
+    """Set the bits of the bands `part` / 64 from one row to the next; return their sum."""
+    done = 0
+    total = 0
+    band = c[_END]
+    while band - c[_START]:
+        band -= 1
+        bits = c[_BITS1 + band] + (part * c[_BITS2 + band] >> 6)
+        if done or bits >= c[_LEAST + band]:
+            done = 1
+            if bits > c[_CAP + band]:
+                bits = c[_CAP + band]
+        elif bits >= c[_CHANNELS] << 3:
+            bits = c[_CHANNELS] << 3
+        else:
+            bits = 0
+        c[_PULSES + band] = bits
+        total += bits
+    return total
+
+
+@micropython.viper
+def allocate(c: ptr32, band: int, rc: ptr32, data: ptr8, tables: ptr8):
+    """Divide the bits among the bands from `band` on (section 4.3.3), in 1/8 bit."""
+    start = band
+    stereo = c[_CHANNELS] - 1
     total = (rc[_SIZE] << 6) - int(tell_fraction(rc)) - 1
     c[_ANTI] = 0
-    if c[_TRANSIENT] and frame >= 2 and total >= (frame + 2) << 3:
+    if c[_TRANSIENT] and c[_LM] >> 1 and total >= (c[_LM] + 2) << 3:
         c[_ANTI] = 8
         total -= 8
     if total < 0:
         total = 0
-    skip_room = 8 if total >= 8 else 0
+    skip_room = 8 if total >> 3 else 0
     total -= skip_room
     intensity_room = 0
     dual_room = 0
-    if channels == 2:
-        intensity_room = tables[_T_FRACTIONS + end - start]
+    if stereo:
+        intensity_room = tables[_T_FRACTIONS + c[_END] - band]
         if intensity_room > total:
             intensity_room = 0
         else:
             total -= intensity_room
-            if total >= 8:
-                dual_room = 8
-                total -= 8
-    floor = channels << 3
-    band = start
-    while band < end:
-        width = tables[band + 1] - tables[band]
-        least = (3 * width << frame << 3) >> 4
-        if least < floor:
-            least = floor
-        c[_LEAST + band] = least
-        tilt = channels * width * (trim - 5 - frame) * (end - band - 1) * (8 << frame) >> 6
-        if width << frame == 1:
-            tilt -= floor
-        c[_TILT + band] = tilt
-        band += 1
+            dual_room = 8 if total >> 3 else 0
+            total -= dual_room
 
-    # the highest row of the table that fits
-    low = 1
-    high = 10
-    while low <= high:
-        row = (low + high) >> 1
-        done = 0
-        total_row = 0
-        band = end - 1
-        while band >= start:
-            width = tables[band + 1] - tables[band]
-            bits = channels * width * tables[_T_ALLOCATION + row * 21 + band] << frame >> 2
-            if bits > 0:
-                bits += c[_TILT + band]
-                if bits < 0:
-                    bits = 0
-            bits += c[_BOOST + band]
-            if bits >= c[_LEAST + band] or done:
-                done = 1
-                if bits > c[_CAP + band]:
-                    bits = c[_CAP + band]
-                total_row += bits
-            elif bits >= floor:
-                total_row += floor
-            band -= 1
-        if total_row > total:
-            high = row - 1
-        else:
-            low = row + 1
-    high = low
-    low -= 1
-    skip_start = start
-    band = start
-    while band < end:
-        width = tables[band + 1] - tables[band]
-        bits = channels * width * tables[_T_ALLOCATION + low * 21 + band] << frame >> 2
-        if high > 10:
-            more = c[_CAP + band]
-        else:
-            more = channels * width * tables[_T_ALLOCATION + high * 21 + band] << frame >> 2
-        tilt = c[_TILT + band]
-        if bits > 0:
-            bits += tilt
-            if bits < 0:
-                bits = 0
-        if more > 0:
-            more += tilt
-            if more < 0:
-                more = 0
-        boost = c[_BOOST + band]
-        if low > 0:
-            bits += boost
-        more += boost
-        if boost > 0:
-            skip_start = band
-        more -= bits
-        if more < 0:
-            more = 0
-        c[_BITS1 + band] = bits
-        c[_BITS2 + band] = more
-        band += 1
-
-    # between two rows, in 1/64
+    # the last row that fits, and how far to the next one, in 1/64
     low = 0
-    high = 64
-    turn = 0
-    sum_all = 0
-    while turn < 7:
+    high = 11 << 6
+    row = -1
+    while high - low > 1:
         middle = (low + high) >> 1
-        if turn == 6:
-            middle = low
-        sum_all = 0
-        done = 0
-        band = end - 1
-        while band >= start:
-            bits = c[_BITS1 + band] + (middle * c[_BITS2 + band] >> 6)
-            if bits >= c[_LEAST + band] or done:
-                done = 1
-            elif bits >= floor:
-                bits = floor
-            else:
-                bits = 0
-            if bits > c[_CAP + band]:
-                bits = c[_CAP + band]
-            c[_PULSES + band] = bits
-            sum_all += bits
-            band -= 1
-        if sum_all > total:
+        if high - low > 64:
+            middle = middle >> 6 << 6
+        if row - (middle >> 6):
+            row = middle >> 6
+            rows(c, band, tables, row)
+        if int(between(c, band, middle & 63)) > total:
             high = middle
         else:
             low = middle
-        turn += 1
+    spent = int(between(c, band, low & 63))
 
     # bands at the top that are not worth it
-    coded = end
-    first_edge = tables[start]
+    coded = c[_END]
     while True:
         band = coded - 1
-        if band <= skip_start:
+        if band == c[_BOOSTED]:
             total += skip_room
             break
-        left = total - sum_all
-        span = tables[coded] - first_edge
+        left = total - spent
+        span = tables[coded] - tables[start]
         each = left // span
-        left -= span * each
-        rest = left - (tables[band] - first_edge)
-        if rest < 0:
-            rest = 0
-        width = tables[coded] - tables[band]
-        bits = c[_PULSES + band] + each * width + rest
-        least = floor + 8
-        if c[_LEAST + band] > least:
+        bits = c[_PULSES + band] + each * (tables[coded] - tables[band])
+        left -= span * each + tables[band] - tables[start]
+        if left > 0:
+            bits += left
+        least = (c[_CHANNELS] << 3) + 8
+        if least < c[_LEAST + band]:
             least = c[_LEAST + band]
         if bits >= least:
             if int(bit_logp(rc, data, 1)):
                 break
-            sum_all += 8
+            spent += 8
             bits -= 8
-        sum_all -= c[_PULSES + band] + intensity_room
-        if intensity_room > 0:
+        spent -= c[_PULSES + band] + intensity_room
+        if intensity_room:
             intensity_room = tables[_T_FRACTIONS + band - start]
-        sum_all += intensity_room
-        if bits >= floor:
-            sum_all += floor
-            c[_PULSES + band] = floor
-        else:
-            c[_PULSES + band] = 0
-        coded -= 1
+        bits = c[_CHANNELS] << 3 if bits >= c[_CHANNELS] << 3 else 0
+        c[_PULSES + band] = bits
+        spent += bits + intensity_room
+        coded = band
 
-    intensity = 0
-    if intensity_room > 0:
-        intensity = start + int(uniform(rc, data, coded + 1 - start))
-    if intensity <= start:
+    c[_INTENSITY] = 0
+    if intensity_room:
+        c[_INTENSITY] = start + int(uniform(rc, data, coded + 1 - start))
+    c[_DUAL] = 0
+    if c[_INTENSITY] <= start:
         total += dual_room
-        dual_room = 0
-    dual = 0
-    if dual_room > 0:
-        dual = int(bit_logp(rc, data, 1))
-    c[_INTENSITY] = intensity
-    c[_DUAL] = dual
+    elif dual_room:
+        c[_DUAL] = int(bit_logp(rc, data, 1))
     c[_CODED] = coded
 
     # what is left, then energies against shapes
-    left = total - sum_all
-    span = tables[coded] - first_edge
+    left = total - spent
+    span = tables[coded] - tables[start]
     each = left // span
     left -= span * each
     balance = 0
-    stereo = channels - 1
     band = start
-    while band < end:
+    while band < c[_END]:
         bits = c[_PULSES + band]
         if band < coded:
             width = tables[band + 1] - tables[band]
             extra = left if left < width else width
-            bits += each * width + extra
             left -= extra
-            n = width << frame
-            bits += balance
-            if n > 1:
-                excess = bits - c[_CAP + band]
-                if excess < 0:
-                    excess = 0
-                bits -= excess
-                parts = channels * n
-                if channels == 2 and n > 2 and dual == 0 and band < intensity:
-                    parts += 1
-                log_width = parts * (tables[_T_LOG_WIDTH + band] + (frame << 3))
-                offset = (log_width >> 1) - parts * 21
-                if n == 2:
-                    offset += parts << 3 >> 2
-                if bits + offset < parts * 2 << 3:
-                    offset += log_width >> 2
-                elif bits + offset < parts * 3 << 3:
-                    offset += log_width >> 3
-                steps = bits + offset + (parts << 2)
-                if steps < 0:
-                    steps = 0
-                steps = steps // parts >> 3
-                if channels * steps > bits >> 3:
-                    steps = bits >> stereo >> 3
-                if steps > 8:
-                    steps = 8
-                c[_PRIORITY + band] = 1 if steps * (parts << 3) >= bits + offset else 0
-                bits -= channels * steps << 3
-            else:
-                excess = bits - (channels << 3)
-                if excess < 0:
-                    excess = 0
-                bits -= excess
+            bits += each * width + extra + balance
+            n = width << c[_LM]
+            most = c[_CHANNELS] << 3 if n == 1 else c[_CAP + band]
+            excess = bits - most
+            if excess < 0:
+                excess = 0
+            bits -= excess
+            parts = c[_CHANNELS] * n
+            if stereo and n > 2 and c[_DUAL] == 0 and band < c[_INTENSITY]:
+                parts += 1
+            log_width = parts * (tables[_T_LOG_WIDTH + band] + (c[_LM] << 3))
+            pays = bits + (log_width >> 1) - parts * 21
+            if n == 2:
+                pays += parts << 1
+            if pays < parts << 4:
+                pays += log_width >> 2
+            elif pays < parts * 24:
+                pays += log_width >> 3
+            steps = pays + (parts << 2)
+            if steps < 0:
                 steps = 0
-                c[_PRIORITY + band] = 1
-            if excess > 0:
-                extra = excess >> (stereo + 3)
+            steps = steps // parts >> 3
+            most = bits >> stereo >> 3
+            if most > 8:
+                most = 8
+            if steps > most:
+                steps = most
+            rounded = steps * (parts << 3) - pays
+            bits -= c[_CHANNELS] * steps << 3
+            if excess:
+                extra = excess >> stereo >> 3
                 if extra > 8 - steps:
                     extra = 8 - steps
                 steps += extra
-                extra = extra * channels << 3
-                c[_PRIORITY + band] = 1 if extra >= excess - balance else 0
+                extra = extra * c[_CHANNELS] << 3
+                rounded = extra - excess + balance
                 excess -= extra
             balance = excess
         else:
             steps = bits >> stereo >> 3
             bits = 0
-            c[_PRIORITY + band] = 1 if steps < 1 else 0
+            rounded = 0 - steps
+        c[_PRIORITY + band] = (rounded >> 31) + 1
         c[_FINE + band] = steps
         c[_PULSES + band] = bits
         band += 1

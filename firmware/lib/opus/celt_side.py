@@ -89,7 +89,7 @@ def head(c, rc, data, tables):
     if tell(rc) + 4 <= total:
         c[_SPREAD] = icdf_small(rc, data, tables, _T_SPREAD, 5)
     boosts(c, rc, data, tables)
-    allocate(c, rc, data, tables)
+    allocate(c, c[_START], rc, data, tables)
     fine(c, rc, data)
 
 
