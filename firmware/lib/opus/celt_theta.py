@@ -19,7 +19,6 @@ _RAW = const(8)
 _BAND = const(12)
 _ANGLE = const(28)
 _SPENT = const(29)
-_FILL = const(31)
 
 # a step of the walk
 _F_N = const(1)
@@ -132,5 +131,5 @@ def theta(c: ptr32, f: int, rc: ptr32, data: ptr8, tables: ptr8):
         filled &= mask
     elif angle == 16384:
         filled &= mask << blocks
-    c[_FILL] = filled
+    c[f + _F_FILL] = filled
     sides(angle, c, n)

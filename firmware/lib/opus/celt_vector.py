@@ -20,9 +20,8 @@ _RAW = const(8)
 
 _SPREAD = const(5)
 _SEED = const(8)
-_BAND = const(12)
-_HEARD = const(13)
 _ANTI = const(19)
+_HEARS = const(30)
 _VECTOR = const(4032)
 
 _F_N = const(1)
@@ -96,8 +95,7 @@ def fill(c: ptr32, f: int) -> int:
     low = c[f + _F_LOW]
     if low >= 0:
         mask = filled
-    heard = 1 if c[_BAND] < c[_HEARD] else 0
-    if heard == 0:
+    if c[_HEARS] == 0:
         low = -1  # was not kept; only the noise's seed goes on
     at = c[f]
     end = at + c[f + _F_N]
@@ -117,7 +115,7 @@ def fill(c: ptr32, f: int) -> int:
         c[at] = value
         energy += value * value
         at += 1
-    if heard:
+    if c[_HEARS]:
         scaled(c, c[f], c[f], c[f + _F_N], energy, c[f + _F_GAIN])
     return mask
 
@@ -183,12 +181,11 @@ def leaf(n: int, k: int, c: ptr32, f: int, rc: ptr32, data: ptr8, counts: ptr32)
             rc[_BACK] = back
         rc[_AHEAD] = ahead >> low_bits
         rc[_AHEAD_BITS] = bits - low_bits
-        rc[_RAW] += low_bits
+        rc[_RAW] = rc[_RAW] + low_bits
         index |= uint(ahead & ((1 << low_bits) - 1))
         if index > top:
             index = top
-    heard = 1 if c[_BAND] < c[_HEARD] else 0
-    if heard == 0 and c[_ANTI] == 0:
+    if c[_HEARS] == 0 and c[_ANTI] == 0:
         return mask
 
     energy = 0
@@ -246,7 +243,7 @@ def leaf(n: int, k: int, c: ptr32, f: int, rc: ptr32, data: ptr8, counts: ptr32)
     c[end - 2] = 0 - value if negative else value
     c[end - 1] = 0 - k if rest else k
     n = c[f + _F_N]
-    if heard:
+    if c[_HEARS]:
         scaled(c, c[f], _VECTOR, n, energy, c[f + _F_GAIN])
         if 2 * pulses < n and c[_SPREAD]:
             spread(c, c[f], n, blocks, pulses)
