@@ -33,6 +33,7 @@ _UPDATE_FOLD = const(23)
 _BLOCKS = const(24)
 _HEARS = const(30)
 _OUT = const(31)
+_TF_ROW = const(250)
 _PULSES = const(298)
 _MASKS = const(445)
 _SHAPES = const(512)
@@ -180,7 +181,7 @@ def shapes(
         c[_BALANCE] = c[_BALANCE] + c[_PULSES + index] + used
         c[_BAND] = index
         c[_HEARS] = (index - c[_HEARD]) >> 31
-        c[_CHANGE] = c[_TF + index]
+        c[_CHANGE] = (tables[c[_TF_ROW] + c[_TF + index]] ^ 128) - 128
 
         # what is folded where there are no pulses
         second = index == c[_START] + 1
