@@ -42,10 +42,10 @@ _T_COSTS = const(1013)
 @micropython.viper
 def angle_steps(bits: int, parts: int, offset: int, cap: int) -> int:
     """Return how many steps the angle between two halves has: 1, or even, 256 at most."""
-    steps = bits + parts * offset
-    steps = 0 - (0 - steps) // parts if steps < 0 else steps // parts
-    if steps > bits - cap - 32:
-        steps = bits - cap - 32
+    steps = bits // parts + offset
+    bits -= cap + 32
+    if steps > bits:
+        steps = bits
     if steps > 64:
         steps = 64
     if steps < 4:
@@ -62,38 +62,28 @@ def sides(angle: int, c: ptr32, n: int):
 
     The RFC's own cosine and logarithm of the tangent: decoders must agree to the bit.
     """
-    if angle == 0:
-        c[_MIDDLE] = 32768
-        c[_SIDE] = 0
-        c[_DELTA] = -16384
-        return
-    if angle == 16384:
-        c[_MIDDLE] = 0
-        c[_SIDE] = 32768
-        c[_DELTA] = 16384
-        return
-    turn = 0
-    while turn < 2:
+    delta = 0
+    turn = 2
+    while turn:
         x = (4096 + angle * angle) >> 13
         y = (16384 - 626 * x) >> 15
         y = (16384 + x * (8277 + y)) >> 15
         y = (16384 + x * (y - 7651)) >> 15
         x = 32768 - x + y  # the cosine, Q15
+        c[_MIDDLE] = c[_SIDE]
+        c[_SIDE] = x
         # its logarithm, Q11 from -16384 on
         bits = 12 if x >> 12 else 0
         while x >> bits:
             bits += 1
-        y = x << (15 - bits)
+        y = x << 15 >> bits
         y = (bits << 11) + ((16384 + y * (((16384 - 2597 * y) >> 15) + 7932)) >> 15)
-        if turn == 0:
-            c[_MIDDLE] = x
-            delta = y
-        else:
-            c[_SIDE] = x
-            delta = y - delta
+        delta = y - delta
         angle = 16384 - angle
-        turn += 1
+        turn -= 1
     c[_DELTA] = (16384 + ((n - 1) << 7) * delta) >> 15
+    if angle & 16383 == 0:
+        c[_DELTA] = 2 * angle - 16384  # one half has nothing
 
 
 @micropython.viper
