@@ -7,13 +7,11 @@ import micropython
 from micropython import const
 
 from opus.celt_split import angle_steps, sides
-from opus.rc import raw_bits
+from opus.rc import raw_bits, renormalise
 
 _RANGE = const(0)  # of rc
 _VALUE = const(1)
 _FRONT = const(2)
-_SIZE = const(3)
-_LAST = const(4)
 _RAW = const(8)
 
 _BAND = const(12)
@@ -96,20 +94,10 @@ def theta(c: ptr32, f: int, rc: ptr32, data: ptr8, tables: ptr8):
         below = unit * (total - high)
         value -= below
         span = unit * (high - low) - 1 if low else span - below
-        front = rc[_FRONT]
-        last = rc[_LAST]
-        while (span >> 23) == 0:
-            byte = 0
-            if front < rc[_SIZE]:
-                byte = data[front]
-            front += 1
-            span = (span << 8) | 255
-            value = (value << 8) | ((((last << 8) | byte) >> 1 & 255) ^ 255)
-            last = byte
-        rc[_FRONT] = front
-        rc[_LAST] = last
         rc[_RANGE] = span
         rc[_VALUE] = value
+        if (span >> 23) == 0:
+            renormalise(rc, data)
         if raw:
             angle = (angle << 1) | int(raw_bits(rc, data, 1))
             if angle > 256:

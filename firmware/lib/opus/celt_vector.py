@@ -200,7 +200,7 @@ def leaf(n: int, k: int, c: ptr32, f: int, rc: ptr32, data: ptr8, counts: ptr32)
 
     energy = 0
     end = _VECTOR + n
-    while n > 2:
+    while n:
         if k < n:
             # few pulses: mostly the place is empty
             p = uint(counts[row + n])
@@ -235,21 +235,10 @@ def leaf(n: int, k: int, c: ptr32, f: int, rc: ptr32, data: ptr8, counts: ptr32)
         index -= p
         value = before - k
         energy += value * value
-        c[end - n] = 0 - value if negative else value
+        if negative:
+            value = 0 - value
+        c[end - n] = value
         n -= 1
-    rest = int(index)
-    negative = 0
-    if rest >= 2 * k + 1:
-        rest -= 2 * k + 1
-        negative = 1
-    before = k
-    k = (rest + 1) >> 1
-    if k:
-        rest -= 2 * k - 1
-    value = before - k
-    energy += value * value + k * k
-    c[end - 2] = 0 - value if negative else value
-    c[end - 1] = 0 - k if rest else k
     n = c[f + _F_N]
     if c[_HEARS]:
         scaled(c, c[f], _VECTOR, n, energy, c[f + _F_GAIN])
