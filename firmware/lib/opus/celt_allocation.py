@@ -134,18 +134,20 @@ def allocate(c: ptr32, band: int, rc: ptr32, data: ptr8, tables: ptr8):
     low = 0
     high = 11 << 6
     row = -1
-    while high - low > 1:
+    while True:
         middle = (low + high) >> 1
         if high - low > 64:
             middle = middle >> 6 << 6
         if row - (middle >> 6):
             row = middle >> 6
             rows(c, band, tables, row)
-        if int(between(c, band, middle & 63)) > total:
+        spent = int(between(c, band, middle & 63))
+        if middle == low:
+            break
+        if spent > total:
             high = middle
         else:
             low = middle
-    spent = int(between(c, band, low & 63))
 
     # bands at the top that are not worth it
     coded = c[_END]

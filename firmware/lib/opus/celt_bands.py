@@ -187,7 +187,7 @@ def shapes(
         second = index == c[_START] + 1
         if (edge >= n or second) and (c[_UPDATE_FOLD] or c[_FOLD] == 0):
             c[_FOLD] = index
-        c[_UPDATE_FOLD] = 1 if bits > n << 3 else 0
+        c[_UPDATE_FOLD] = ((n << 3) - bits) >> 31
         if second:
             # RFC 8251 section 9: the second band of hybrid folds from all of the first
             at = _FOLDED + edge
@@ -209,8 +209,9 @@ def shapes(
             while (tables[first] << c[_LM]) - origin > low:
                 first -= 1
             while first < index and (tables[first] << c[_LM]) - origin < low + n:
-                mask |= c[_MASKS + first * c[_CHANNELS]]
-                other |= c[_MASKS + first * c[_CHANNELS] + c[_CHANNELS] - 1]
+                at = _MASKS + first * c[_CHANNELS]
+                mask |= c[at]
+                other |= c[at + c[_CHANNELS] - 1]
                 first += 1
             low += _FOLDED
         if c[_DUAL] and index == c[_INTENSITY]:

@@ -1,4 +1,4 @@
-"""Functions of whole numbers that the CELT layers of decoder and encoder share."""
+"""Functions of whole numbers that several modules named `celt_*` share."""
 
 import micropython
 
@@ -11,21 +11,6 @@ def power(x: int) -> int:
     y = 7905 + (x * y >> 15)
     y = 22710 + (x * y >> 15)
     return (32769 + (x * y >> 15)) >> 1
-
-
-@micropython.viper
-def log2(x: int) -> int:
-    """Return the logarithm of x, at least 1, in Q16; wrong by 10 at most."""
-    bits = 0
-    while x >> (bits + 1):
-        bits += 1
-    # the rest, Q15, below 1
-    x = x >> (bits - 15) if bits > 15 else x << (15 - bits)
-    x -= 32768
-    y = 10672 - (x * 2779 >> 15)
-    y = (x * y >> 15) - 22282
-    y = 47155 + (x * y >> 15)
-    return (bits << 16) + (x * y >> 14)
 
 
 @micropython.viper

@@ -129,6 +129,14 @@ def after_loss(c):
             c[_ENERGY + at] = now - safety
 
 
+def small_step(rc, data, tables, left):
+    """Decode a step of 6 dB where less than 15 bits are left (section 4.3.2.1)."""
+    if left >= 2:
+        step = icdf_small(rc, data, tables, _T_TAPSET, 2)
+        return (step >> 1) ^ -(step & 1)
+    return -bit_logp(rc, data, 1) if left == 1 else -1
+
+
 @micropython.viper
 def laplace(chance: int, decay: int, rc: ptr32, data: ptr8) -> int:
     """Decode a number whose frequencies fall by `decay` (Q14) a step (section 4.3.2.1)."""
@@ -187,13 +195,8 @@ def coarse(
                     step = 64
                 if step < -64:
                     step = -64
-            elif left >= 2:
-                step = int(icdf_small(rc, data, tables, _T_TAPSET, 2))
-                step = (step >> 1) ^ (0 - (step & 1))
-            elif left >= 1:
-                step = 0 - int(bit_logp(rc, data, 1))
             else:
-                step = -1
+                step = int(small_step(rc, data, tables, left))
             at = _ENERGY + channel * 21 + band
             now = c[at]
             if now < -9 * _ONE:
