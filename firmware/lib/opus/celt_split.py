@@ -118,17 +118,19 @@ def partition(
         if lm < 0 or n <= 2 or bits <= tables[at + tables[at]] + 12:
             # as many pulses as the bits pay, to the nearest (section 4.3.4.1)
             bits += bits - 2
-            pulses = 0
+            none = at
+            most = at + tables[at]
             cost = -1
-            while pulses < tables[at]:
-                more = tables[at + pulses + 1]
+            while at < most:
+                more = tables[at + 1]
                 if cost + more >= bits:
                     break
                 cost = more
-                pulses += 1
+                at += 1
+            pulses = at - none
             while pulses and cost >= c[_LEFT]:
                 pulses -= 1
-                cost = tables[at + pulses] if pulses else -1
+                cost = tables[none + pulses] if pulses else -1
             c[_LEFT] = c[_LEFT] - cost - 1
             if pulses >= 8:
                 pulses = (8 + (pulses & 7)) << ((pulses >> 3) - 1)

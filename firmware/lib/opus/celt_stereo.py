@@ -12,7 +12,6 @@ _LM = const(0)
 _INTENSITY = const(6)
 _LEFT = const(11)
 _BAND = const(12)
-_BLOCKS = const(24)
 _MIDDLE = const(25)
 _SIDE = const(26)
 _DELTA = const(27)
@@ -85,19 +84,16 @@ def band_stereo(c: ptr32, x: int, rc: ptr32, data: ptr8, tables: ptr8, counts: p
         first = x
         if angle > 8192:
             first += _CHANNEL
-        sign = 0
+        sign = -1
         if angle & 16383:
             bits -= 8
             c[_LEFT] = c[_LEFT] - 8
-            sign = int(raw_bits(rc, data, 1))
+            sign += 2 * int(raw_bits(rc, data, 1))
         c[_F_BITS] = bits
         mask = int(band(c, first, rc, data, tables, counts))
         second = x + x + _CHANNEL - first
-        c[second] = 0 - c[first + 1]
-        c[second + 1] = c[first]
-        if sign:
-            c[second] = c[first + 1]
-            c[second + 1] = 0 - c[first]
+        c[second] = c[first + 1] * sign
+        c[second + 1] = c[first] * (0 - sign)
         turn = 2
         while turn:
             a = (c[x] >> 1) * middle >> 14
@@ -107,11 +103,8 @@ def band_stereo(c: ptr32, x: int, rc: ptr32, data: ptr8, tables: ptr8, counts: p
             x += 1
             turn -= 1
         return mask
-    blocks = c[_BLOCKS]
-    if angle == 0:
-        fill &= (1 << blocks) - 1
-    elif angle == 16384:
-        fill &= ((1 << blocks) - 1) << blocks
+    if angle == 16384:
+        fill = 0
     middle_bits = (bits - c[_DELTA]) >> 1
     if middle_bits > bits:
         middle_bits = bits
@@ -129,7 +122,7 @@ def band_stereo(c: ptr32, x: int, rc: ptr32, data: ptr8, tables: ptr8, counts: p
             bits = side_bits
             c[_F_LOW] = _NOWHERE
             c[_F_GAIN] = side
-            c[_F_FILL] = fill >> blocks
+            c[_F_FILL] = 0
             c[_OUT] = _NOWHERE
         else:
             at = x
