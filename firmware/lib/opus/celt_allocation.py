@@ -1,6 +1,6 @@
 """How CELT divides a frame's bits among the bands (RFC 6716 section 4.3.3); encoders call it too.
 
-State `c` as in `celt` and `celt_enc`.
+State `c` as in `celt` and `celt_enc`; words 27 and 31 serve here in passing.
 """
 
 import micropython
@@ -20,6 +20,7 @@ _BALANCE = const(9)
 _CODED = const(10)
 _ANTI = const(19)
 _TRIM = const(22)
+_SKIP = const(27)  # bits kept for the flag that ends the skipping of bands
 _BOOSTED = const(31)
 _CAP = const(256)
 _BOOST = const(277)
@@ -106,30 +107,12 @@ def between(c: ptr32, band: int, part: int) -> int:
 
 
 @micropython.viper
-def allocate(c: ptr32, band: int, rc: ptr32, data: ptr8, tables: ptr8):
-    """Divide the bits among the bands from `band` on (section 4.3.3), in 1/8 bit."""
-    start = band
-    stereo = c[_CHANNELS] - 1
-    total = (rc[_SIZE] << 6) - int(tell_fraction(rc)) - 1
-    c[_ANTI] = 0
-    if c[_TRANSIENT] and c[_LM] >> 1 and total >= (c[_LM] + 2) << 3:
-        c[_ANTI] = 8
-        total -= 8
-    if total < 0:
-        total = 0
-    skip_room = 8 if total >> 3 else 0
-    total -= skip_room
-    intensity_room = 0
-    dual_room = 0
-    if stereo:
-        intensity_room = tables[_T_FRACTIONS + c[_END] - band]
-        if intensity_room > total:
-            intensity_room = 0
-        else:
-            total -= intensity_room
-            dual_room = 8 if total >> 3 else 0
-            total -= dual_room
+def select(c: ptr32, band: int, rc: ptr32, data: ptr8, tables: ptr8, total: int) -> int:
+    """Choose the bits of the bands by Table 57 and read how many of the bands are worth it.
 
+    Return what is left of `total`.
+    """
+    start = band
     # the last row that fits, and how far to the next one, in 1/64
     low = 0
     high = 11 << 6
@@ -151,16 +134,17 @@ def allocate(c: ptr32, band: int, rc: ptr32, data: ptr8, tables: ptr8):
 
     # bands at the top that are not worth it
     coded = c[_END]
+    first_edge = tables[start]
     while True:
         band = coded - 1
         if band == c[_BOOSTED]:
-            total += skip_room
+            total += c[_SKIP]
             break
         left = total - spent
-        span = tables[coded] - tables[start]
+        span = tables[coded] - first_edge
         each = left // span
         bits = c[_PULSES + band] + each * (tables[coded] - tables[band])
-        left -= span * each + tables[band] - tables[start]
+        left -= span * each + tables[band] - first_edge
         if left > 0:
             bits += left
         least = (c[_CHANNELS] << 3) + 8
@@ -171,31 +155,26 @@ def allocate(c: ptr32, band: int, rc: ptr32, data: ptr8, tables: ptr8):
                 break
             spent += 8
             bits -= 8
-        spent -= c[_PULSES + band] + intensity_room
-        if intensity_room:
-            intensity_room = tables[_T_FRACTIONS + band - start]
+        spent -= c[_PULSES + band] + c[_INTENSITY]
+        if c[_INTENSITY]:
+            c[_INTENSITY] = tables[_T_FRACTIONS + band - start]
         bits = c[_CHANNELS] << 3 if bits >= c[_CHANNELS] << 3 else 0
         c[_PULSES + band] = bits
-        spent += bits + intensity_room
+        spent += bits + c[_INTENSITY]
         coded = band
-
-    c[_INTENSITY] = 0
-    if intensity_room:
-        c[_INTENSITY] = start + int(uniform(rc, data, coded + 1 - start))
-    c[_DUAL] = 0
-    if c[_INTENSITY] <= start:
-        total += dual_room
-    elif dual_room:
-        c[_DUAL] = int(bit_logp(rc, data, 1))
     c[_CODED] = coded
+    return total - spent
 
-    # what is left, then energies against shapes
-    left = total - spent
-    span = tables[coded] - tables[start]
+
+@micropython.viper
+def share(c: ptr32, band: int, tables: ptr8, left: int):
+    """Give what is left to the bands, and divide their bits between energies and shapes."""
+    stereo = c[_CHANNELS] - 1
+    coded = c[_CODED]
+    span = tables[coded] - tables[band]
     each = left // span
     left -= span * each
     balance = 0
-    band = start
     while band < c[_END]:
         bits = c[_PULSES + band]
         if band < coded:
@@ -249,3 +228,32 @@ def allocate(c: ptr32, band: int, rc: ptr32, data: ptr8, tables: ptr8):
         c[_PULSES + band] = bits
         band += 1
     c[_BALANCE] = balance
+
+
+def allocate(c, rc, data, tables):
+    """Divide the bits among the bands (section 4.3.3), in 1/8 bit."""
+    start = c[_START]
+    total = (rc[_SIZE] << 6) - tell_fraction(rc) - 1
+    kept = c[_TRANSIENT] and c[_LM] >= 2 and total >= (c[_LM] + 2) << 3
+    c[_ANTI] = 8 if kept else 0
+    total = max(total - c[_ANTI], 0)
+    c[_SKIP] = 8 if total >= 8 else 0
+    total -= c[_SKIP]
+    dual = 0
+    c[_INTENSITY] = 0
+    if c[_CHANNELS] == 2:
+        room = tables[_T_FRACTIONS + c[_END] - start]
+        if room <= total:
+            c[_INTENSITY] = room
+            total -= room
+            dual = 8 if total >= 8 else 0
+            total -= dual
+    left = select(c, start, rc, data, tables, total)
+    if c[_INTENSITY]:
+        c[_INTENSITY] = start + uniform(rc, data, c[_CODED] + 1 - start)
+    c[_DUAL] = 0
+    if c[_INTENSITY] <= start:
+        left += dual
+    elif dual:
+        c[_DUAL] = bit_logp(rc, data, 1)
+    share(c, start, tables, left)

@@ -127,6 +127,6 @@ class CeltEncoder:
         Its value is 0, of which each bit is 1; the range changes as when that is encoded.
         """
         fork(self._rc, self._trial)
-        allocate(self.state, 0, self._trial, data, TABLES)
+        allocate(self.state, self._trial, data, TABLES)
         if apart(self._rc, self._trial):
             bit_logp(self._rc, data, 1, 1)

@@ -108,7 +108,7 @@ def head(c, rc, data, tables):
     c[_TRIM] = 5
     if tell_fraction(rc) + 48 <= left:
         c[_TRIM] = icdf_small(rc, data, tables, _T_TRIM, 7)
-    allocate(c, start, rc, data, tables)
+    allocate(c, rc, data, tables)
     refine(c, start, rc, data, 2)
 
 
