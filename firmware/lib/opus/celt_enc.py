@@ -1,7 +1,7 @@
 """The CELT layer of an encoder (RFC 6716 section 5.3): wideband frames of 20 ms, mono.
 
 `CeltEncoder.frame` makes one. The symbols' side is one array of int32 words that the modules named
-`celt_enc_*` share; up to 444 those that `celt_allocation` uses lie as in the decoder's `celt`:
+`celt_enc_*` share; up to 423 those that `celt_allocation` uses lie as in the decoder's `celt`:
 
 0 frame size (3), 1 first band (0), 2 band after the last (17), 3 channels (1), 4 transient,
 9 balance of bits, 10 bands with shapes, 11 bits left, 12 band, 13 whether energies are

@@ -28,19 +28,17 @@ def scaled(c: ptr32, x: int, source: int, n: int, energy: int, gain: int):
     # the inverse of the root, Q14: a parabola, then Newton's step twice
     half = energy >> 1
     y = 41907 + (half * (-48499 + (half * 23400 >> 15)) >> 15)
-    turn = 0
-    while turn < 2:
+    turn = 2
+    while turn:
         square = (y * y >> 13) * half >> 15  # near 1, Q15
         y = (y * (49152 - ((square + 1) >> 1)) + 16384) >> 15
-        turn += 1
+        turn -= 1
     factor = y * gain >> 15
     end = x + n
     source -= x
     if shift < 1:
-        while x < end:
-            c[x] = c[source + x] * factor << (0 - shift)
-            x += 1
-        return
+        factor <<= 1 - shift
+        shift = 1
     half = 1 << (shift - 1)
     while x < end:
         c[x] = (c[source + x] * factor + half) >> shift
