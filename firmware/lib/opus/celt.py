@@ -8,10 +8,12 @@ spread, 6 first intensity band, 7 dual stereo, 8 seed of the noise, 9 balance of
 with shapes, 11 bits left, 12 band, 13 first band that the output's rate does not hold, 14 change
 of the band's resolution, 15 silence, 16-18 post-filter's lag, gain (Q15), tapset, 19 bits kept for
 the anti-collapse flag, 20 the band after those to fold and 23 whether it goes on, 21 frames lost,
-22 trim, 24-31 a split, 32 energies of both channels (log2, Q16), 74 and 116 those before, 158 the
-lowest, 200 changes of resolution; 256 caps, 277 boosts, 298 bits, 319 fine bits, 340 priorities,
-361-444 allocation, 445 masks of blocks that are not empty, 512 shapes (Q16) of the first channel,
-1472 of the second, 2432 what is folded (Q11), 3680-4207 work, 4208 stack.
+22 trim, 24 blocks of a band, 25-29 a split, 30 whether the band is heard, 31 where it is kept for
+folding, 32 energies of both channels (log2, Q16), 74 and 116 those before, 158 the lowest, 200
+steps of the walk in `celt_split`, 250 where changes of resolution stand in the tables; 256 caps,
+277 boosts, 298 bits, 319 fine bits, 340 priorities, 361-423 allocation, 445 masks of blocks that
+are not empty, 512 shapes (Q16) of the first channel, 1472 of the second, 2432 what is folded
+(Q11), 3680-4207 work, 4208 whether a band's resolution changes.
 
 The signal's side, described in `celt_syn`, is a view of the same words from 2304 on, which no
 shapes reach: it works where, before, bands were folded, and keeps its history behind all this.
@@ -25,7 +27,7 @@ from opus.celt_bands import shapes
 from opus.celt_loss import extend, floor_follow, noise, period, tail
 from opus.celt_pulses import vector_counts
 from opus.celt_rates import COMB, EMPHASIS, WINDOWS
-from opus.celt_side import finest, head
+from opus.celt_side import head, refine
 from opus.celt_syn import (
     anti_collapse,
     denormalise,
@@ -144,18 +146,18 @@ class Celt:
             from opus.celt_stereo import band_stereo
 
             self._stereo = band_stereo
-        c[_BAND] = start
         c[_FOLD] = 0
         c[_UPDATE_FOLD] = 1
         half = 4 * tell(rc) + 32 * rc[_SIZE]  # of the bits that are left; 1/8 bits
-        shapes(c, rc, data, TABLES, self._counts, self._stereo, half)
+        shapes(c, start, rc, data, TABLES, self._counts, self._stereo, half)
 
     def read(self, rc, data):
         """Decode the rest of the frame."""
         c = self.state
-        shapes(c, rc, data, TABLES, self._counts, self._stereo, _ALL)
+        shapes(c, c[_BAND], rc, data, TABLES, self._counts, self._stereo, _ALL)
         collapsed = c[_ANTI] and raw_bits(rc, data, 1)
-        finest(c, rc, data)
+        refine(c, c[_START], rc, data, 0)
+        refine(c, c[_START], rc, data, 1)
         if collapsed:
             anti_collapse(c, TABLES)
         span = rc[0] + 1

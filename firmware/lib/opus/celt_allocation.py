@@ -1,6 +1,6 @@
 """How CELT divides a frame's bits among the bands (RFC 6716 section 4.3.3); encoders call it too.
 
-State `c` as in `celt` and `celt_enc`.
+State `c` as in `celt` and `celt_enc`; words 27 and 31 serve here in passing.
 """
 
 import micropython
@@ -20,6 +20,8 @@ _BALANCE = const(9)
 _CODED = const(10)
 _ANTI = const(19)
 _TRIM = const(22)
+_SKIP = const(27)  # bits kept for the flag that ends the skipping of bands
+_BOOSTED = const(31)
 _CAP = const(256)
 _BOOST = const(277)
 _PULSES = const(298)
@@ -28,7 +30,6 @@ _PRIORITY = const(340)
 _BITS1 = const(361)
 _BITS2 = const(382)
 _LEAST = const(403)
-_TILT = const(424)
 
 _T_LOG_WIDTH = const(22)
 _T_ALLOCATION = const(404)
@@ -36,252 +37,223 @@ _T_FRACTIONS = const(1405)
 
 
 @micropython.viper
-def allocate(c: ptr32, rc: ptr32, data: ptr8, tables: ptr8):
-    """Divide the bits among the bands (section 4.3.3), in 1/8 bit."""
-    frame = c[_LM]
-    start = c[_START]
-    end = c[_END]
-    channels = c[_CHANNELS]
-    trim = c[_TRIM]
-    total = (rc[_SIZE] << 6) - int(tell_fraction(rc)) - 1
-    c[_ANTI] = 0
-    if c[_TRANSIENT] and frame >= 2 and total >= (frame + 2) << 3:
-        c[_ANTI] = 8
-        total -= 8
-    if total < 0:
-        total = 0
-    skip_room = 8 if total >= 8 else 0
-    total -= skip_room
-    intensity_room = 0
-    dual_room = 0
-    if channels == 2:
-        intensity_room = tables[_T_FRACTIONS + end - start]
-        if intensity_room > total:
-            intensity_room = 0
-        else:
-            total -= intensity_room
-            if total >= 8:
-                dual_room = 8
-                total -= 8
-    floor = channels << 3
-    band = start
-    while band < end:
-        width = tables[band + 1] - tables[band]
-        least = (3 * width << frame << 3) >> 4
+def rows(c: ptr32, band: int, tables: ptr8, row: int):
+    """Set what a row of Table 57 gives the bands, how much more the next, and the least of use.
+
+    `_BOOSTED` becomes the last band with a boost, which is not skipped.
+    """
+    c[_BOOSTED] = band
+    floor = c[_CHANNELS] << 3
+    slope = c[_TRIM] - 5 - c[_LM]
+    tilt = slope * (c[_END] - band)
+    while band < c[_END]:
+        n = (tables[band + 1] - tables[band]) << c[_LM]
+        least = 3 * n >> 1
         if least < floor:
             least = floor
         c[_LEAST + band] = least
-        tilt = channels * width * (trim - 5 - frame) * (end - band - 1) * (8 << frame) >> 6
-        if width << frame == 1:
-            tilt -= floor
-        c[_TILT + band] = tilt
-        band += 1
-
-    # the highest row of the table that fits
-    low = 1
-    high = 10
-    while low <= high:
-        row = (low + high) >> 1
-        done = 0
-        total_row = 0
-        band = end - 1
-        while band >= start:
-            width = tables[band + 1] - tables[band]
-            bits = channels * width * tables[_T_ALLOCATION + row * 21 + band] << frame >> 2
-            if bits > 0:
-                bits += c[_TILT + band]
-                if bits < 0:
-                    bits = 0
-            bits += c[_BOOST + band]
-            if bits >= c[_LEAST + band] or done:
-                done = 1
-                if bits > c[_CAP + band]:
-                    bits = c[_CAP + band]
-                total_row += bits
-            elif bits >= floor:
-                total_row += floor
-            band -= 1
-        if total_row > total:
-            high = row - 1
-        else:
-            low = row + 1
-    high = low
-    low -= 1
-    skip_start = start
-    band = start
-    while band < end:
-        width = tables[band + 1] - tables[band]
-        bits = channels * width * tables[_T_ALLOCATION + low * 21 + band] << frame >> 2
-        if high > 10:
-            more = c[_CAP + band]
-        else:
-            more = channels * width * tables[_T_ALLOCATION + high * 21 + band] << frame >> 2
-        tilt = c[_TILT + band]
-        if bits > 0:
-            bits += tilt
+        words = c[_CHANNELS] * n
+        tilt -= slope
+        change = words * tilt >> 3
+        if n == 1:
+            change -= floor
+        at = _T_ALLOCATION + row * 21 + band
+        bits = words * tables[at] >> 2
+        if bits:
+            bits += change
             if bits < 0:
                 bits = 0
-        if more > 0:
-            more += tilt
+        more = words * tables[at + 21] >> 2
+        if row == 10:
+            more = c[_CAP + band]
+        if more:
+            more += change
             if more < 0:
                 more = 0
         boost = c[_BOOST + band]
-        if low > 0:
-            bits += boost
-        more += boost
-        if boost > 0:
-            skip_start = band
+        if boost:
+            c[_BOOSTED] = band
+            more += boost
+            if row:
+                bits += boost
+        c[_BITS1 + band] = bits
         more -= bits
         if more < 0:
             more = 0
-        c[_BITS1 + band] = bits
         c[_BITS2 + band] = more
         band += 1
 
-    # between two rows, in 1/64
-    low = 0
-    high = 64
-    turn = 0
-    sum_all = 0
-    while turn < 7:
-        middle = (low + high) >> 1
-        if turn == 6:
-            middle = low
-        sum_all = 0
-        done = 0
-        band = end - 1
-        while band >= start:
-            bits = c[_BITS1 + band] + (middle * c[_BITS2 + band] >> 6)
-            if bits >= c[_LEAST + band] or done:
-                done = 1
-            elif bits >= floor:
-                bits = floor
-            else:
-                bits = 0
+
+@micropython.viper
+def between(c: ptr32, band: int, part: int) -> int:
+    """Set the bits of the bands `part` / 64 from one row to the next; return their sum."""
+    done = 0
+    total = 0
+    band = c[_END]
+    while band - c[_START]:
+        band -= 1
+        bits = c[_BITS1 + band] + (part * c[_BITS2 + band] >> 6)
+        if done or bits >= c[_LEAST + band]:
+            done = 1
             if bits > c[_CAP + band]:
                 bits = c[_CAP + band]
-            c[_PULSES + band] = bits
-            sum_all += bits
-            band -= 1
-        if sum_all > total:
+        elif bits >= c[_CHANNELS] << 3:
+            bits = c[_CHANNELS] << 3
+        else:
+            bits = 0
+        c[_PULSES + band] = bits
+        total += bits
+    return total
+
+
+@micropython.viper
+def select(c: ptr32, band: int, rc: ptr32, data: ptr8, tables: ptr8, total: int) -> int:
+    """Choose the bits of the bands by Table 57 and read how many of the bands are worth it.
+
+    Return what is left of `total`.
+    """
+    start = band
+    # the last row that fits, and how far to the next one, in 1/64
+    low = 0
+    high = 11 << 6
+    row = -1
+    while True:
+        middle = (low + high) >> 1
+        if high - low > 64:
+            middle = middle >> 6 << 6
+        if row - (middle >> 6):
+            row = middle >> 6
+            rows(c, band, tables, row)
+        spent = int(between(c, band, middle & 63))
+        if middle == low:
+            break
+        if spent > total:
             high = middle
         else:
             low = middle
-        turn += 1
 
     # bands at the top that are not worth it
-    coded = end
+    coded = c[_END]
     first_edge = tables[start]
     while True:
         band = coded - 1
-        if band <= skip_start:
-            total += skip_room
+        if band == c[_BOOSTED]:
+            total += c[_SKIP]
             break
-        left = total - sum_all
+        left = total - spent
         span = tables[coded] - first_edge
         each = left // span
-        left -= span * each
-        rest = left - (tables[band] - first_edge)
-        if rest < 0:
-            rest = 0
-        width = tables[coded] - tables[band]
-        bits = c[_PULSES + band] + each * width + rest
-        least = floor + 8
-        if c[_LEAST + band] > least:
+        bits = c[_PULSES + band] + each * (tables[coded] - tables[band])
+        left -= span * each + tables[band] - first_edge
+        if left > 0:
+            bits += left
+        least = (c[_CHANNELS] << 3) + 8
+        if least < c[_LEAST + band]:
             least = c[_LEAST + band]
         if bits >= least:
             if int(bit_logp(rc, data, 1)):
                 break
-            sum_all += 8
+            spent += 8
             bits -= 8
-        sum_all -= c[_PULSES + band] + intensity_room
-        if intensity_room > 0:
-            intensity_room = tables[_T_FRACTIONS + band - start]
-        sum_all += intensity_room
-        if bits >= floor:
-            sum_all += floor
-            c[_PULSES + band] = floor
-        else:
-            c[_PULSES + band] = 0
-        coded -= 1
-
-    intensity = 0
-    if intensity_room > 0:
-        intensity = start + int(uniform(rc, data, coded + 1 - start))
-    if intensity <= start:
-        total += dual_room
-        dual_room = 0
-    dual = 0
-    if dual_room > 0:
-        dual = int(bit_logp(rc, data, 1))
-    c[_INTENSITY] = intensity
-    c[_DUAL] = dual
+        spent -= c[_PULSES + band] + c[_INTENSITY]
+        if c[_INTENSITY]:
+            c[_INTENSITY] = tables[_T_FRACTIONS + band - start]
+        bits = c[_CHANNELS] << 3 if bits >= c[_CHANNELS] << 3 else 0
+        c[_PULSES + band] = bits
+        spent += bits + c[_INTENSITY]
+        coded = band
     c[_CODED] = coded
+    return total - spent
 
-    # what is left, then energies against shapes
-    left = total - sum_all
-    span = tables[coded] - first_edge
+
+@micropython.viper
+def share(c: ptr32, band: int, tables: ptr8, left: int):
+    """Give what is left to the bands, and divide their bits between energies and shapes."""
+    stereo = c[_CHANNELS] - 1
+    coded = c[_CODED]
+    span = tables[coded] - tables[band]
     each = left // span
     left -= span * each
     balance = 0
-    stereo = channels - 1
-    band = start
-    while band < end:
+    while band < c[_END]:
         bits = c[_PULSES + band]
         if band < coded:
             width = tables[band + 1] - tables[band]
             extra = left if left < width else width
-            bits += each * width + extra
             left -= extra
-            n = width << frame
-            bits += balance
-            if n > 1:
-                excess = bits - c[_CAP + band]
-                if excess < 0:
-                    excess = 0
-                bits -= excess
-                parts = channels * n
-                if channels == 2 and n > 2 and dual == 0 and band < intensity:
-                    parts += 1
-                log_width = parts * (tables[_T_LOG_WIDTH + band] + (frame << 3))
-                offset = (log_width >> 1) - parts * 21
-                if n == 2:
-                    offset += parts << 3 >> 2
-                if bits + offset < parts * 2 << 3:
-                    offset += log_width >> 2
-                elif bits + offset < parts * 3 << 3:
-                    offset += log_width >> 3
-                steps = bits + offset + (parts << 2)
-                if steps < 0:
-                    steps = 0
-                steps = steps // parts >> 3
-                if channels * steps > bits >> 3:
-                    steps = bits >> stereo >> 3
-                if steps > 8:
-                    steps = 8
-                c[_PRIORITY + band] = 1 if steps * (parts << 3) >= bits + offset else 0
-                bits -= channels * steps << 3
-            else:
-                excess = bits - (channels << 3)
-                if excess < 0:
-                    excess = 0
-                bits -= excess
+            bits += each * width + extra + balance
+            n = width << c[_LM]
+            most = c[_CHANNELS] << 3 if n == 1 else c[_CAP + band]
+            excess = bits - most
+            if excess < 0:
+                excess = 0
+            bits -= excess
+            parts = c[_CHANNELS] * n
+            if stereo and n > 2 and c[_DUAL] == 0 and band < c[_INTENSITY]:
+                parts += 1
+            log_width = parts * (tables[_T_LOG_WIDTH + band] + (c[_LM] << 3))
+            pays = bits + (log_width >> 1) - parts * 21
+            if n == 2:
+                pays += parts << 1
+            if pays < parts << 4:
+                pays += log_width >> 2
+            elif pays < parts * 24:
+                pays += log_width >> 3
+            steps = pays + (parts << 2)
+            if steps < 0:
                 steps = 0
-                c[_PRIORITY + band] = 1
-            if excess > 0:
-                extra = excess >> (stereo + 3)
+            steps = steps // parts >> 3
+            most = bits >> stereo >> 3
+            if most > 8:
+                most = 8
+            if steps > most:
+                steps = most
+            rounded = steps * (parts << 3) - pays
+            bits -= c[_CHANNELS] * steps << 3
+            if excess:
+                extra = excess >> stereo >> 3
                 if extra > 8 - steps:
                     extra = 8 - steps
                 steps += extra
-                extra = extra * channels << 3
-                c[_PRIORITY + band] = 1 if extra >= excess - balance else 0
+                extra = extra * c[_CHANNELS] << 3
+                rounded = extra - excess + balance
                 excess -= extra
             balance = excess
         else:
             steps = bits >> stereo >> 3
             bits = 0
-            c[_PRIORITY + band] = 1 if steps < 1 else 0
+            rounded = 0 - steps
+        c[_PRIORITY + band] = (rounded >> 31) + 1
         c[_FINE + band] = steps
         c[_PULSES + band] = bits
         band += 1
     c[_BALANCE] = balance
+
+
+def allocate(c, rc, data, tables):
+    """Divide the bits among the bands (section 4.3.3), in 1/8 bit."""
+    start = c[_START]
+    total = (rc[_SIZE] << 6) - tell_fraction(rc) - 1
+    kept = c[_TRANSIENT] and c[_LM] >= 2 and total >= (c[_LM] + 2) << 3
+    c[_ANTI] = 8 if kept else 0
+    total = max(total - c[_ANTI], 0)
+    c[_SKIP] = 8 if total >= 8 else 0
+    total -= c[_SKIP]
+    dual = 0
+    c[_INTENSITY] = 0
+    if c[_CHANNELS] == 2:
+        room = tables[_T_FRACTIONS + c[_END] - start]
+        if room <= total:
+            c[_INTENSITY] = room
+            total -= room
+            dual = 8 if total >= 8 else 0
+            total -= dual
+    left = select(c, start, rc, data, tables, total)
+    if c[_INTENSITY]:
+        c[_INTENSITY] = start + uniform(rc, data, c[_CODED] + 1 - start)
+    c[_DUAL] = 0
+    if c[_INTENSITY] <= start:
+        left += dual
+    elif dual:
+        c[_DUAL] = bit_logp(rc, data, 1)
+    share(c, start, tables, left)

@@ -1,17 +1,16 @@
 """The CELT layer of an encoder (RFC 6716 section 5.3): wideband frames of 20 ms, mono.
 
 `CeltEncoder.frame` makes one. The symbols' side is one array of int32 words that the modules named
-`celt_enc_*` share; up to 444 those that `celt_allocation` uses lie as in the decoder's `celt`:
+`celt_enc_*` share; up to 423 those that `celt_allocation` uses lie as in the decoder's `celt`:
 
 0 frame size (3), 1 first band (0), 2 band after the last (17), 3 channels (1), 4 transient,
 9 balance of bits, 10 bands with shapes, 11 bits left, 12 band, 13 whether energies are
 coded without the frame before, 14 bands in time (a mask), 19 bits kept for the anti-collapse flag,
 22 trim, 25-31 a split,
 32 energies as the decoder has them (log2, Q16), 74 as they are, 116 errors, 158 curve below them,
-179 boosts that are wanted; 256 caps, 277 boosts, 298 bits, 319 fine bits, 340 priorities, 361-444
-allocation; 512 coefficients and then shapes, 832 pulses, 880 sizes, 928-1007 stack,
-1008-1151 lists of the search,
-1152 a band in time.
+179 boosts that are wanted, 200 steps of the walk in `celt_split`; 256 caps, 277 boosts, 298 bits,
+319 fine bits, 340 priorities, 361-423 allocation; 512 coefficients and then shapes, 832 pulses,
+880 sizes, 1008-1151 lists of the search, 1152 a band in time.
 
 The signal's side, described in `celt_enc_signal`, is a view of the same words from 480 on: what it
 needs until there are shapes lies where the rest then works.

@@ -28,15 +28,15 @@ _SPENT = const(29)
 _PULSES = const(298)
 _SHAPES = const(512)
 _VECTOR = const(832)
-_STACK = const(928)
+_STACK = const(200)
 _TIME = const(1152)
 
 _F_N = const(1)
 _F_BITS = const(2)
 _F_BLOCKS = const(3)
 _F_LM = const(4)
+_F_LOW = const(5)
 _F_GAIN = const(6)
-_F_STAGE = const(8)
 
 _BANDS = const(17)
 
@@ -171,7 +171,7 @@ def shapes(c: ptr32, rc: ptr32, data: ptr8, tables: ptr8, counts: ptr32):
             c[f] = _TIME
             c[f + _F_BLOCKS] = 4
         c[f + _F_LM] = 3
-        c[f + _F_STAGE] = 0
+        c[f + _F_LOW] = -1
         partition(c, f, rc, data, tables, counts, theta, leaf)
         balance += c[_PULSES + index] + used
         index += 1

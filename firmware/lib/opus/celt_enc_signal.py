@@ -11,7 +11,6 @@ At this rate the frame's 320 coefficients are those of 960 at 48 kHz that wideba
 import micropython
 from micropython import const
 
-from opus.celt_math import log2
 from opus.fft import inverse
 
 _TRANSIENT = const(4)
@@ -190,6 +189,21 @@ def transform(
                 at += 1
             band += 1
         block += 1
+
+
+@micropython.viper
+def log2(x: int) -> int:
+    """Return the logarithm of x, at least 1, in Q16; wrong by 10 at most."""
+    bits = 0
+    while x >> (bits + 1):
+        bits += 1
+    # the rest, Q15, below 1
+    x = x >> (bits - 15) if bits > 15 else x << (15 - bits)
+    x -= 32768
+    y = 10672 - (x * 2779 >> 15)
+    y = (x * y >> 15) - 22282
+    y = 47155 + (x * y >> 15)
+    return (bits << 16) + (x * y >> 14)
 
 
 @micropython.viper

@@ -1,4 +1,4 @@
-"""Functions of whole numbers that the CELT layers of decoder and encoder share."""
+"""Functions of whole numbers that several modules named `celt_*` share."""
 
 import micropython
 
@@ -11,21 +11,6 @@ def power(x: int) -> int:
     y = 7905 + (x * y >> 15)
     y = 22710 + (x * y >> 15)
     return (32769 + (x * y >> 15)) >> 1
-
-
-@micropython.viper
-def log2(x: int) -> int:
-    """Return the logarithm of x, at least 1, in Q16; wrong by 10 at most."""
-    bits = 0
-    while x >> (bits + 1):
-        bits += 1
-    # the rest, Q15, below 1
-    x = x >> (bits - 15) if bits > 15 else x << (15 - bits)
-    x -= 32768
-    y = 10672 - (x * 2779 >> 15)
-    y = (x * y >> 15) - 22282
-    y = 47155 + (x * y >> 15)
-    return (bits << 16) + (x * y >> 14)
 
 
 @micropython.viper
@@ -43,19 +28,17 @@ def scaled(c: ptr32, x: int, source: int, n: int, energy: int, gain: int):
     # the inverse of the root, Q14: a parabola, then Newton's step twice
     half = energy >> 1
     y = 41907 + (half * (-48499 + (half * 23400 >> 15)) >> 15)
-    turn = 0
-    while turn < 2:
+    turn = 2
+    while turn:
         square = (y * y >> 13) * half >> 15  # near 1, Q15
         y = (y * (49152 - ((square + 1) >> 1)) + 16384) >> 15
-        turn += 1
+        turn -= 1
     factor = y * gain >> 15
     end = x + n
     source -= x
     if shift < 1:
-        while x < end:
-            c[x] = c[source + x] * factor << (0 - shift)
-            x += 1
-        return
+        factor <<= 1 - shift
+        shift = 1
     half = 1 << (shift - 1)
     while x < end:
         c[x] = (c[source + x] * factor + half) >> shift

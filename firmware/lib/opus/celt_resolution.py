@@ -6,20 +6,23 @@ State `c` as in `celt`. In a band of short blocks their words alternate.
 import micropython
 from micropython import const
 
+_BLOCKS = const(24)
+
 _T_HADAMARD = const(1479)
 
 
 @micropython.viper
-def haar(c: ptr32, at: int, n: int, stride: int):
+def haar(c: ptr32, at: int, source: int, n: int, stride: int):
     """Sum and difference of neighbours in each of `stride` interleaved parts of `n` words."""
     last = at + stride
-    end = at + n * stride
+    end = at + n
+    source -= at
     both = 2 * stride
-    back = 1 - n * stride
+    back = 1 - n
     while at < last:
         while at < end:
-            a = c[at]
-            b = c[at + stride]
+            a = c[source + at]
+            b = c[source + at + stride]
             c[at] = ((a + b) * 11585 + 8192) >> 14
             c[at + stride] = ((a - b) * 11585 + 8192) >> 14
             at += both
@@ -27,21 +30,12 @@ def haar(c: ptr32, at: int, n: int, stride: int):
 
 
 @micropython.viper
-def shuffle(
-    c: ptr32,
-    at: int,
-    source: int,
-    tables: ptr8,
-    n: int,
-    stride: int,
-    hadamard: int,
-    back: int,
-):
-    """Copy `stride` interleaved blocks of `n` words one after the other to `at`, or `back`.
+def shuffle(c: ptr32, at: int, source: int, tables: ptr8, words: int, stride: int, back: int):
+    """Copy `stride` interleaved blocks, `words` in all, one after the other to `at`, or `back`.
 
-    `hadamard` orders the blocks by frequency.
+    Blocks that are short in time but not in the frame are ordered by frequency.
     """
-    words = n * stride
+    n = words // stride
     one = 1
     other = stride
     first = at
@@ -51,7 +45,7 @@ def shuffle(
         first = source
     block = 0
     while block < stride:
-        if hadamard:
+        if c[_BLOCKS] == 1:
             place = first + tables[_T_HADAMARD + stride - 2 + block] * n
             if back:
                 source = place

@@ -34,14 +34,17 @@ _GAIN = const(17)
 _TAPSET = const(18)
 _LOST = const(21)
 _TRIM = const(22)
+_BLOCKS = const(24)
+_BELOW = const(25)  # and 26: prediction from the band below, of both channels
 _ENERGY = const(32)
 _LOG1 = const(74)
 _LOG2 = const(116)
-_TF = const(200)
+_TF_ROW = const(250)
 _CAP = const(256)
 _BOOST = const(277)
 _FINE = const(319)
 _PRIORITY = const(340)
+_TF = const(4208)
 
 _T_ENERGY = const(68)
 _T_CAPS = const(635)
@@ -51,6 +54,9 @@ _T_TAPSET = const(1444)
 _T_TF = const(1447)
 
 _ONE = const(65536)
+
+#: By frame size, what is kept of the last frame's energy (Q7) and not of the band's below (Q15).
+_KEPT = ((115, 2621), (102, 10486), (83, 20644), (64, 26214))
 
 
 def head(c, rc, data, tables):
@@ -78,19 +84,32 @@ def head(c, rc, data, tables):
     if c[_LM] > 0 and used + 3 <= total:
         c[_TRANSIENT] = bit_logp(rc, data, 3)
         used = tell(rc)
+    c[_BLOCKS] = 1 << c[_LM] if c[_TRANSIENT] else 1
     intra = 0
     if used + 3 <= total:
         intra = bit_logp(rc, data, 3)
     if intra == 0 and c[_LOST]:
         after_loss(c)
-    coarse(c, rc, data, tables, intra)
-    changes(c, rc, data, tables)
+    start = c[_START]
+    lm = c[_LM]
+    keep, rest = (0, 27853) if intra else _KEPT[lm]
+    coarse(c, start, rc, data, tables, _T_ENERGY + (2 * lm + intra) * 42, keep, rest)
+    chance = 2 if c[_TRANSIENT] else 4
+    spare = lm > 0 and tell(rc) + chance < total
+    changed = changes(c, start, rc, data, chance, total - spare)
+    row = _T_TF + lm * 8 + c[_TRANSIENT] * 4
+    if spare and tables[row + changed] != tables[row + 2 + changed]:
+        row += 2 * bit_logp(rc, data, 1)
+    c[_TF_ROW] = row
     c[_SPREAD] = 2
     if tell(rc) + 4 <= total:
         c[_SPREAD] = icdf_small(rc, data, tables, _T_SPREAD, 5)
-    boosts(c, rc, data, tables)
+    left = boosts(c, start, rc, data, tables)
+    c[_TRIM] = 5
+    if tell_fraction(rc) + 48 <= left:
+        c[_TRIM] = icdf_small(rc, data, tables, _T_TRIM, 7)
     allocate(c, rc, data, tables)
-    fine(c, rc, data)
+    refine(c, start, rc, data, 2)
 
 
 def after_loss(c):
@@ -110,8 +129,16 @@ def after_loss(c):
             c[_ENERGY + at] = now - safety
 
 
+def small_step(rc, data, tables, left):
+    """Decode a step of 6 dB where less than 15 bits are left (section 4.3.2.1)."""
+    if left >= 2:
+        step = icdf_small(rc, data, tables, _T_TAPSET, 2)
+        return (step >> 1) ^ -(step & 1)
+    return -bit_logp(rc, data, 1) if left == 1 else -1
+
+
 @micropython.viper
-def laplace(rc: ptr32, data: ptr8, chance: int, decay: int) -> int:
+def laplace(chance: int, decay: int, rc: ptr32, data: ptr8) -> int:
     """Decode a number whose frequencies fall by `decay` (Q14) a step (section 4.3.2.1)."""
     at = int(decode(rc, 32768))
     low = 0
@@ -125,7 +152,7 @@ def laplace(rc: ptr32, data: ptr8, chance: int, decay: int) -> int:
             low += chance
             chance = ((chance - 2) * decay >> 15) + 1
             value += 1
-        if chance <= 1:
+        if chance == 1:
             steps = (at - low) >> 1
             value += steps
             low += 2 * steps
@@ -133,183 +160,137 @@ def laplace(rc: ptr32, data: ptr8, chance: int, decay: int) -> int:
             value = 0 - value
         else:
             low += chance
-    high = low + chance
-    if high > 32768:
-        high = 32768
-    update(rc, data, low, high, 32768)
+    chance += low
+    if chance > 32768:
+        chance = 32768
+    update(rc, data, low, chance, 32768)
     return value
 
 
 @micropython.viper
-def coarse(c: ptr32, rc: ptr32, data: ptr8, tables: ptr8, intra: int):
-    """Decode the energies in steps of 6 dB (section 4.3.2.1)."""
-    frame = c[_LM]
-    keep = 115
-    rest = 2621
-    if frame == 1:
-        keep = 102
-        rest = 10486
-    elif frame == 2:
-        keep = 83
-        rest = 20644
-    elif frame == 3:
-        keep = 64
-        rest = 26214
-    if intra:
-        keep = 0
-        rest = 27853
-    row = _T_ENERGY + (frame * 2 + intra) * 42
+def coarse(
+    c: ptr32,
+    band: int,
+    rc: ptr32,
+    data: ptr8,
+    tables: ptr8,
+    model: int,
+    keep: int,
+    rest: int,
+):
+    """Decode the energies in steps of 6 dB (section 4.3.2.1), from `band` on."""
     total = rc[_SIZE] << 3
-    first = 0  # prediction from the band below, of both channels
-    second = 0
-    channels = c[_CHANNELS]
-    band = c[_START]
+    c[_BELOW] = 0
+    c[_BELOW + 1] = 0
+    model += 2 * band
     while band < c[_END]:
-        model = row + (band << 1)
-        if band > 20:
-            model = row + 40
         channel = 0
-        while channel < channels:
+        while channel < c[_CHANNELS]:
             left = total - (rc[_FRONT] << 3) - rc[_RAW]  # or more
             if left < 15:
                 left = total - int(tell(rc))
             if left >= 15:
-                step = int(laplace(rc, data, tables[model] << 7, tables[model + 1] << 6))
-            elif left >= 2:
-                step = int(icdf_small(rc, data, tables, _T_TAPSET, 2))
-                step = (step >> 1) ^ (0 - (step & 1))
-            elif left >= 1:
-                step = 0 - int(bit_logp(rc, data, 1))
+                step = int(laplace(tables[model] << 7, tables[model + 1] << 6, rc, data))
+                if step > 64:  # more than any sound: keeps sums of a broken frame in 32 bits
+                    step = 64
+                if step < -64:
+                    step = -64
             else:
-                step = -1
-            if step > 64:  # more than any sound: keeps sums of a broken frame in 32 bits
-                step = 64
-            elif step < -64:
-                step = -64
+                step = int(small_step(rc, data, tables, left))
             at = _ENERGY + channel * 21 + band
             now = c[at]
             if now < -9 * _ONE:
                 now = -9 * _ONE
-            below = second if channel else first
+            below = c[_BELOW + channel]
             now = (now * keep >> 7) + below + (step << 16)
             if now > 28 * _ONE:
                 now = 28 * _ONE
-            elif now < -28 * _ONE:
+            if now < -28 * _ONE:
                 now = -28 * _ONE
             c[at] = now
-            below += step * rest * 2
-            if channel:
-                second = below
-            else:
-                first = below
+            c[_BELOW + channel] = below + step * rest * 2
             channel += 1
+        model += 2
         band += 1
 
 
 @micropython.viper
-def changes(c: ptr32, rc: ptr32, data: ptr8, tables: ptr8):
-    """Decode the changes of time and frequency resolution (section 4.3.1)."""
-    budget = rc[_SIZE] << 3
-    transient = c[_TRANSIENT]
-    chance = 2 if transient else 4
-    spare = 1 if c[_LM] > 0 and int(tell(rc)) + chance + 1 <= budget else 0
-    budget -= spare
+def changes(c: ptr32, band: int, rc: ptr32, data: ptr8, chance: int, budget: int) -> int:
+    """Decode which bands change their resolution in time and frequency (section 4.3.1).
+
+    Return whether any does.
+    """
     changed = 0
     now = 0
-    band = c[_START]
     while band < c[_END]:
-        used = (rc[_FRONT] << 3) + rc[_RAW]  # or less
-        if used + chance > budget:
-            used = int(tell(rc))
-        if used + chance <= budget:
+        # the first sum is that or more
+        if (rc[_FRONT] << 3) + rc[_RAW] + chance <= budget or int(tell(rc)) + chance <= budget:
             now ^= int(bit_logp(rc, data, chance))
             changed |= now
         c[_TF + band] = now
-        chance = 4 if transient else 5
+        chance = 5 - c[_TRANSIENT]
         band += 1
-    row = _T_TF + c[_LM] * 8 + transient * 4
-    if spare and tables[row + changed] != tables[row + 2 + changed]:
-        row += 2 * int(bit_logp(rc, data, 1))
-    band = c[_START]
-    while band < c[_END]:
-        c[_TF + band] = (tables[row + c[_TF + band]] ^ 128) - 128
-        band += 1
+    return changed
 
 
 @micropython.viper
-def boosts(c: ptr32, rc: ptr32, data: ptr8, tables: ptr8):
-    """Make the caps and decode the boosts of single bands (section 4.3.3)."""
-    frame = c[_LM]
-    channels = c[_CHANNELS]
+def boosts(c: ptr32, band: int, rc: ptr32, data: ptr8, tables: ptr8) -> int:
+    """Make the caps and decode the boosts of single bands (section 4.3.3), from `band` on.
+
+    Return what is left of the frame, in 1/8 bit, with what was read so far.
+    """
     total = rc[_SIZE] << 6
     logp = 6
-    band = 0
-    while band < 21:
-        width = channels * (tables[band + 1] - tables[band]) << frame
-        cap = (tables[_T_CAPS + 21 * (2 * frame + channels - 1) + band] + 64) * width >> 2
+    caps = _T_CAPS - 21 + 21 * (2 * c[_LM] + c[_CHANNELS])
+    while band < c[_END]:
+        width = c[_CHANNELS] * (tables[band + 1] - tables[band]) << c[_LM]
+        cap = (tables[caps + band] + 64) * width >> 2
         c[_CAP + band] = cap
+        quantum = width
+        if quantum < 48:
+            quantum = 48
+        if quantum > width << 3:
+            quantum = width << 3
         boost = 0
-        if band >= c[_START] and band < c[_END]:
-            quantum = width
-            if quantum < 48:
-                quantum = 48
-            if quantum > width << 3:
-                quantum = width << 3
-            chance = logp
-            while boost < cap:
-                used = (rc[_FRONT] << 6) + (rc[_RAW] << 3)  # or less
-                if used + (chance << 3) >= total:
-                    used = int(tell_fraction(rc))
-                    if used + (chance << 3) >= total:
-                        break
-                if int(bit_logp(rc, data, chance)) == 0:
-                    break
-                boost += quantum
-                total -= quantum
-                chance = 1
-            if boost > 0 and logp > 2:
-                logp -= 1
+        chance = logp
+        while boost < cap:
+            most = total - (chance << 3)
+            # the first sum is that or more
+            if ((rc[_FRONT] << 3) + rc[_RAW]) << 3 >= most and int(tell_fraction(rc)) >= most:
+                break
+            if int(bit_logp(rc, data, chance)) == 0:
+                break
+            boost += quantum
+            total -= quantum
+            chance = 1
+        if boost and logp > 2:
+            logp -= 1
         c[_BOOST + band] = boost
         band += 1
-    c[_TRIM] = 5
-    if int(tell_fraction(rc)) + 48 <= total:
-        c[_TRIM] = int(icdf_small(rc, data, tables, _T_TRIM, 7))
+    return total
 
 
 @micropython.viper
-def fine(c: ptr32, rc: ptr32, data: ptr8):
-    """Decode the finer steps of the energies (section 4.3.2.2)."""
-    channels = c[_CHANNELS]
+def refine(c: ptr32, band: int, rc: ptr32, data: ptr8, priority: int):
+    """Decode the finer steps of the energies (section 4.3.2.2), from `band` on.
+
+    Those that were allocated if `priority` is 2; after the shapes, with the bits that are left,
+    one for each band of priority 0 and then 1.
+    """
     left = (rc[_SIZE] << 3) - int(tell(rc))
-    band = c[_START]
     while band < c[_END]:
         steps = c[_FINE + band]
-        if steps > 0 and channels * steps <= left:
-            left -= channels * steps
-            channel = 0
-            while channel < channels:
-                value = int(raw_bits(rc, data, steps))
-                value = ((2 * value + 1) << 15 >> steps) - 32768
-                c[_ENERGY + channel * 21 + band] += value
-                channel += 1
+        shift = 0
+        if priority < 2:
+            shift = steps
+            steps = 1 if shift < 8 and c[_PRIORITY + band] == priority else 0
+        bits = c[_CHANNELS] * steps
+        if bits and bits <= left:
+            left -= bits
+            at = _ENERGY + band
+            while bits:
+                value = 2 * int(raw_bits(rc, data, steps)) + 1
+                c[at] = c[at] + (((value << 15 >> steps) - 32768) >> shift)
+                at += 21
+                bits -= steps
         band += 1
-
-
-@micropython.viper
-def finest(c: ptr32, rc: ptr32, data: ptr8):
-    """Spend the bits that are left on the energies (section 4.3.2.2), after the shapes."""
-    channels = c[_CHANNELS]
-    left = (rc[_SIZE] << 3) - int(tell(rc))
-    priority = 0
-    while priority < 2:
-        band = c[_START]
-        while band < c[_END] and left >= channels:
-            if c[_FINE + band] < 8 and c[_PRIORITY + band] == priority:
-                channel = 0
-                while channel < channels:
-                    value = (int(raw_bits(rc, data, 1)) << 16) - 32768
-                    c[_ENERGY + channel * 21 + band] += value >> (c[_FINE + band] + 1)
-                    left -= 1
-                    channel += 1
-            band += 1
-        priority += 1

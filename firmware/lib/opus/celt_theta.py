@@ -7,19 +7,16 @@ import micropython
 from micropython import const
 
 from opus.celt_split import angle_steps, sides
-from opus.rc import raw_bits
+from opus.rc import raw_bits, renormalise
 
 _RANGE = const(0)  # of rc
 _VALUE = const(1)
 _FRONT = const(2)
-_SIZE = const(3)
-_LAST = const(4)
 _RAW = const(8)
 
 _BAND = const(12)
 _ANGLE = const(28)
 _SPENT = const(29)
-_FILL = const(31)
 
 # a step of the walk
 _F_N = const(1)
@@ -29,6 +26,7 @@ _F_LM = const(4)
 _F_FILL = const(7)
 
 _T_LOG_WIDTH = const(22)
+_T_TELL = const(1541 - 16)
 
 
 @micropython.viper
@@ -40,8 +38,8 @@ def theta(c: ptr32, f: int, rc: ptr32, data: ptr8, tables: ptr8):
     steps = int(angle_steps(c[f + _F_BITS], 2 * n - 1, (cap >> 1) - 4, cap))
     angle = 0
     spent = 0
-    turn = 0 if steps > 1 else 2
-    while turn < 2:
+    decoded = 0
+    while steps > 1:
         # `rc.tell_fraction`, before and after
         span = rc[_RANGE]
         half = (span >> 1) + (span & 1)
@@ -49,88 +47,71 @@ def theta(c: ptr32, f: int, rc: ptr32, data: ptr8, tables: ptr8):
         while half >> bits:
             bits += 1
         half >>= bits - 16
-        spent = (((rc[_FRONT] << 3) + rc[_RAW] - bits) << 3) - spent
-        if half >= 46341:
-            spent -= 4
-            if half >= 55110:
-                spent -= 3 if half >= 60098 else 2
-            elif half >= 50536:
-                spent -= 1
-        elif half >= 38968:
-            spent -= 3 if half >= 42496 else 2
-        elif half >= 35734:
-            spent -= 1
-        turn += 1
-        if turn == 1:
-            half = steps >> 1
-            total = 129 if steps == 256 else steps + 1
-            if whole == 1:
-                total = (half + 1) * (half + 1)
-            # `rc.decode`
-            unit = span // total
-            if span - unit * total == total - 1:
-                unit += 1
-            value = rc[_VALUE]
-            at = total - 1 - value // unit
-            if at < 0:
-                at = 0
-            angle = at
-            low = at
-            high = at + 1
-            if whole == 1:
-                # chances rise to the middle and fall
-                rising = half * (half + 1) >> 1
-                square = 8 * (at if at < rising else total - at - 1) + 1
-                root = 0
-                bit = 256
-                while bit:
-                    if (root + bit) * (root + bit) <= square:
-                        root += bit
-                    bit >>= 1
-                if at < rising:
-                    angle = (root - 1) >> 1
-                    low = angle * (angle + 1) >> 1
-                    high = low + angle + 1
-                else:
-                    angle = (2 * (steps + 1) - root) >> 1
-                    high = steps + 1 - angle
-                    low = total - (high * (high + 1) >> 1)
-                    high += low
-            # `rc.update`
-            below = unit * (total - high)
-            value -= below
-            span = unit * (high - low) - 1 if low > 0 else span - below
-            if (span >> 23) == 0:
-                front = rc[_FRONT]
-                last = rc[_LAST]
-                while (span >> 23) == 0:
-                    byte = 0
-                    if front < rc[_SIZE]:
-                        byte = data[front]
-                    front += 1
-                    span = (span << 8) | 255
-                    value = (value << 8) | ((((last << 8) | byte) >> 1 & 255) ^ 255)
-                    last = byte
-                rc[_FRONT] = front
-                rc[_LAST] = last
-            rc[_RANGE] = span
-            rc[_VALUE] = value
-            if steps == 256 and whole > 1:
-                angle = (angle << 1) | int(raw_bits(rc, data, 1))
-                if angle > 256:
-                    angle = 256
-    if angle:
-        angle = (angle << 14) // steps
+        part = half >> 12
+        at = _T_TELL + 2 * part
+        if half > tables[at] | (tables[at + 1] << 8):
+            part += 1
+        spent = (((rc[_FRONT] << 3) + rc[_RAW] - bits) << 3) - part - spent
+        if decoded:
+            break
+        decoded = 1
+        half = (steps >> 1) + 1
+        total = half * half
+        raw = 0
+        if whole > 1:
+            raw = steps >> 8
+            total = (steps >> raw) + 1
+        # `rc.decode`
+        unit = span // total
+        if span - unit * total == total - 1:
+            unit += 1
+        value = rc[_VALUE]
+        low = total - 1 - value // unit
+        if low < 0:
+            low = 0
+        high = low + 1
+        angle = low
+        if whole == 1:
+            # chances rise to the middle, one by one, and fall
+            at = low
+            falls = 0
+            if at >= half * (half - 1) >> 1:
+                falls = 1
+                at = total - 1 - at
+            low = 0
+            width = 1
+            while low + width <= at:
+                low += width
+                width += 1
+            angle = width - 1
+            high = low + width
+            if falls:
+                angle = steps - angle
+                at = total - low
+                low = total - high
+                high = at
+        # `rc.update`
+        below = unit * (total - high)
+        value -= below
+        span = unit * (high - low) - 1 if low else span - below
+        rc[_RANGE] = span
+        rc[_VALUE] = value
+        if (span >> 23) == 0:
+            renormalise(rc, data)
+        if raw:
+            angle = (angle << 1) | int(raw_bits(rc, data, 1))
+            if angle > 256:
+                angle = 256
+    angle = (angle << 14) // steps
     c[_SPENT] = spent
     c[_ANGLE] = angle
     filled = c[f + _F_FILL]
     if whole == 1:
         filled = (filled & 1) | (filled << 1)
     blocks = (whole + 1) >> 1
-    mask = (1 << blocks) - 1
     if angle == 0:
-        filled &= mask
+        filled &= (1 << blocks) - 1
     elif angle == 16384:
-        filled &= mask << blocks
-    c[_FILL] = filled
+        filled = filled >> blocks << blocks
+    c[f + _F_FILL] = filled
     sides(angle, c, n)

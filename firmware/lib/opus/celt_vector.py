@@ -20,9 +20,8 @@ _RAW = const(8)
 
 _SPREAD = const(5)
 _SEED = const(8)
-_BAND = const(12)
-_HEARD = const(13)
 _ANTI = const(19)
+_HEARS = const(30)
 _VECTOR = const(4032)
 
 _F_N = const(1)
@@ -37,28 +36,29 @@ def rotate(c: ptr32, at: int, n: int, width: int, step: int, cos: int, sin: int)
     """Turn pairs `step` apart in blocks of `width` words, forth and back; cos and sin in Q14."""
     last = at + n
     while at < last:
-        begin = at
-        end = at + width - step
-        while at < begin + step:
-            first = at
-            a = c[at]
-            while at < end:
-                b = c[at + step]
-                c[at] = (cos * a - sin * b + 8192) >> 14
-                a = (cos * b + sin * a + 8192) >> 14
+        end = at + width
+        first = at + step
+        while at < first:
+            pairs = (end - 1 - at) // step
+            turn = 2
+            while turn:
+                a = c[at]
+                n = pairs
+                while n:
+                    b = c[at + step]
+                    c[at] = (cos * a - sin * b + 8192) >> 14
+                    a = (cos * b + sin * a + 8192) >> 14
+                    at += step
+                    n -= 1
+                c[at] = a
+                # back from the pair before, the other way round
+                step = 0 - step
+                sin = 0 - sin
                 at += step
-            c[at] = a
-            at -= step
-            if at > first:
-                b = c[at]
-                while at > first:
-                    a = c[at - step]
-                    c[at] = (cos * b + sin * a + 8192) >> 14
-                    b = (cos * a - sin * b + 8192) >> 14
-                    at -= step
-                c[at] = b
-            at = first + 1
-        at = begin + width
+                pairs -= 1
+                turn -= 1
+            at += 1 - step
+        at = end
 
 
 @micropython.viper
@@ -77,6 +77,8 @@ def spread(c: ptr32, x: int, n: int, blocks: int, pulses: int):
     sin = 5461 - (square * sin >> 15)
     sin = (y - (y * (square * sin >> 15) >> 15) + 1) >> 1
     width = n // blocks
+    if width == 1:
+        return
     if width >= 8:
         stride = 1
         while (stride * stride + stride) * blocks + (blocks >> 2) < n:
@@ -96,8 +98,7 @@ def fill(c: ptr32, f: int) -> int:
     low = c[f + _F_LOW]
     if low >= 0:
         mask = filled
-    heard = 1 if c[_BAND] < c[_HEARD] else 0
-    if heard == 0:
+    if c[_HEARS] == 0:
         low = -1  # was not kept; only the noise's seed goes on
     at = c[f]
     end = at + c[f + _F_N]
@@ -117,7 +118,7 @@ def fill(c: ptr32, f: int) -> int:
         c[at] = value
         energy += value * value
         at += 1
-    if heard:
+    if c[_HEARS]:
         scaled(c, c[f], c[f], c[f + _F_N], energy, c[f + _F_GAIN])
     return mask
 
@@ -135,8 +136,15 @@ def leaf(n: int, k: int, c: ptr32, f: int, rc: ptr32, data: ptr8, counts: ptr32)
     blocks = c[f + _F_BLOCKS]
     mask = (1 << blocks) - 1
     # the number of vectors less 1, below 2^32
-    top = uint(counts[counts[k] + n] if k < n else counts[counts[n] + k])
-    top += uint(counts[counts[k + 1] + n] if k + 1 < n else counts[counts[n] + k + 1]) - uint(1)
+    if k < n:
+        row = counts[k]
+        above = counts[k + 1]
+        end = n
+    else:
+        row = counts[n]
+        above = row + 1
+        end = k
+    top = uint(counts[row + end]) + uint(counts[above + end]) - uint(1)
 
     # which of them: section 4.1.5, here for numbers of 32 bits
     low_bits = 16 if top >> 24 else 8 if top >> 16 else 0
@@ -183,19 +191,16 @@ def leaf(n: int, k: int, c: ptr32, f: int, rc: ptr32, data: ptr8, counts: ptr32)
             rc[_BACK] = back
         rc[_AHEAD] = ahead >> low_bits
         rc[_AHEAD_BITS] = bits - low_bits
-        rc[_RAW] += low_bits
+        rc[_RAW] = rc[_RAW] + low_bits
         index |= uint(ahead & ((1 << low_bits) - 1))
         if index > top:
             index = top
-    heard = 1 if c[_BAND] < c[_HEARD] else 0
-    if heard == 0 and c[_ANTI] == 0:
+    if c[_HEARS] == 0 and c[_ANTI] == 0:
         return mask
 
     energy = 0
     end = _VECTOR + n
-    row = counts[k] if k < n else 0
-    above = counts[k + 1] if k < n else 0
-    while n > 2:
+    while n:
         if k < n:
             # few pulses: mostly the place is empty
             p = uint(counts[row + n])
@@ -230,23 +235,12 @@ def leaf(n: int, k: int, c: ptr32, f: int, rc: ptr32, data: ptr8, counts: ptr32)
         index -= p
         value = before - k
         energy += value * value
-        c[end - n] = 0 - value if negative else value
+        if negative:
+            value = 0 - value
+        c[end - n] = value
         n -= 1
-    rest = int(index)
-    negative = 0
-    if rest >= 2 * k + 1:
-        rest -= 2 * k + 1
-        negative = 1
-    before = k
-    k = (rest + 1) >> 1
-    if k:
-        rest -= 2 * k - 1
-    value = before - k
-    energy += value * value + k * k
-    c[end - 2] = 0 - value if negative else value
-    c[end - 1] = 0 - k if rest else k
     n = c[f + _F_N]
-    if heard:
+    if c[_HEARS]:
         scaled(c, c[f], _VECTOR, n, energy, c[f + _F_GAIN])
         if 2 * pulses < n and c[_SPREAD]:
             spread(c, c[f], n, blocks, pulses)

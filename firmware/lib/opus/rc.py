@@ -8,7 +8,7 @@ Its state is `rc`, an array of ten int32 words, and `data`, the frame:
 between `decode` and `update`.
 
 Beyond the end of the frame zeros are read, as the RFC wants. Functions that decode many symbols
-(`silk_pulses`, `celt_vector`, `celt_theta`) keep the state in locals and repeat the loop that
+(`silk_pulses`, `celt_vector`) keep the state in locals and repeat the loop that
 renormalises.
 """
 
