@@ -14,13 +14,18 @@ _FILTERED = const(1936)
 
 
 @micropython.viper
-def scale(s: ptr32, at: int, end: int, factor: int):
-    """Multiply the words from `at` up to `end` by `factor` (Q16, below 2^31 - 2^15)."""
-    high = (factor + 0x8000) >> 16
-    low = factor - (high << 16)
+def scale(s: ptr32, at: int, end: int, factor: int, less: int):
+    """Multiply the words from `at` up to `end` by `factor` (Q16, below 2^31 - 2^15).
+
+    From word to word the factor grows by `less` times itself (Q16).
+    """
     while at < end:
         value = s[at]
+        high = (factor + 0x8000) >> 16
+        low = factor - (high << 16)
         s[at] = (value >> 16) * low + ((value & 0xFFFF) * low >> 16) + value * high  # wrap
+        if less:
+            factor += ((factor * less >> 15) + 1) >> 1
         at += 1
 
 

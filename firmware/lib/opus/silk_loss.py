@@ -189,7 +189,7 @@ def conceal(s):
         for index in range(_PLC_LPC, _PLC_LPC + 16):
             s[index] = 0
     source = noise_source(s)
-    expand_narrow(s, _PLC_LPC, order, 64881)  # 0.99
+    expand_narrow(s, _PLC_LPC, 64881)  # 0.99
     copy(s, _PLC_LPC, s, _ACTIVE, order)
     harmonic, fade = (31130, 29491) if lost else (32440, 32440)
     if voiced:

@@ -287,6 +287,6 @@ def parameters(s, tables, conditional):
         copy(s, _LPC1, s, _LPC0, 16)
     copy(s, _NLSF, s, _LAST_NLSF, 16)
     if s[_LOST]:
-        expand_narrow(s, _LPC0, s[_ORDER], _AFTER_LOSS)
-        expand_narrow(s, _LPC1, s[_ORDER], _AFTER_LOSS)
+        expand_narrow(s, _LPC0, _AFTER_LOSS)
+        expand_narrow(s, _LPC1, _AFTER_LOSS)
     pitch(s, tables)

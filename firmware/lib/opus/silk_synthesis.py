@@ -5,7 +5,7 @@ from micropython import const
 
 from opus.mix import copy
 from opus.silk_core import predict_long, predict_short, rewhiten, scale
-from opus.silk_lpc import inverse, product
+from opus.silk_lpc import inverse
 
 _SUBFRAMES = const(1)
 _SUBLENGTH = const(2)
@@ -43,9 +43,16 @@ def ratio(s: ptr32, a: int, b: int) -> int:
     while (b >> 30) == 0:
         b <<= 1
         room -= 1
-    top = 0x1FFFFFFF // (b >> 16)
+    high = b >> 16
+    b &= 0xFFFF
+    top = 0x1FFFFFFF // high
     result = (a >> 16) * top + ((a & 0xFFFF) * top >> 16)
-    s[_SCRATCH] = a - (int(product(s, b, result)) << 3)  # wrap
+    # what is left, by the upper 32 bits of b * result
+    low = result & 0xFFFF
+    middle = int(uint(b * low) >> 16) + high * low  # wrap
+    low = b * (result >> 16) + (middle & 0xFFFF)
+    high = high * (result >> 16) + (middle >> 16) + (low >> 16)
+    s[_SCRATCH] = a - (high << 3)  # wrap
     a = s[_SCRATCH]
     result += (a >> 16) * top + ((a & 0xFFFF) * top >> 16)
     if room < 0:
@@ -65,7 +72,7 @@ def synthesise(s):
         change = 65536
         if gain != s[_LAST_GAIN]:
             change = ratio(s, s[_LAST_GAIN], gain)
-            scale(s, _FILTERED, _FILTERED + 16, change)
+            scale(s, _FILTERED, _FILTERED + 16, change, 0)
             s[_LAST_GAIN] = gain
         taps = _LTP + k * 5
         voiced = s[_TYPE] == 2
@@ -84,7 +91,7 @@ def synthesise(s):
                     backward = (backward * s[_LTP_SCALE_Q14] >> 16) << 2
                 rewhiten(s, 0, at - lag - 2, at, backward)
             elif change != 65536:
-                scale(s, _RESIDUAL + at - lag - 2, _RESIDUAL + at, change)
+                scale(s, _RESIDUAL + at - lag - 2, _RESIDUAL + at, change, 0)
             predict_long(s, 0, at, length, lag, taps, source)
         else:
             copy(s, source, s, _FILTERED + 16, length)
