@@ -70,6 +70,7 @@ class Silk:
 
     def __init__(self):
         self.state = array("i", bytes(4 * _WORDS))
+        self._words = memoryview(self.state)
         self._active = bytearray(6)  # by channel and frame
         self._spare = bytearray(6)  # which frames have a copy for loss (LBRR)
         self.frames = 1
@@ -203,7 +204,7 @@ class Silk:
         s[_LAST_LAG] = s[_PITCH + s[_SUBFRAMES] - 1]
 
     def _emit(self):
-        copy_out(self.state, self._last)
+        copy_out(self.state, self._words, self._last)
         self._last = self.state[_LENGTH]
 
     def lose(self, milliseconds):

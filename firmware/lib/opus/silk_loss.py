@@ -227,8 +227,9 @@ def conceal(s):
 def filtered(s, state, length, gain, at):
     """Filter what waits for `predict_short`, with 16 words of state kept from frame to frame."""
     copy(s, state, s, _FILTERED, 16)
-    predict_short(s, 0, length, gain, at)
-    copy(s, _FILTERED, s, state, 16)
+    end = _FILTERED + 16 + length
+    predict_short(s, 0, _FILTERED + 16, end, gain, at)
+    copy(s, end - 16, s, state, 16)
 
 
 @micropython.viper
