@@ -91,7 +91,7 @@ def shells(low: int, at: int, s: ptr32, rc: ptr32, data: ptr8, tables: ptr8, blo
                 span -= low
                 value -= low
                 left = at - left
-                while (span >> 23) == 0:
+                while not span >> 23:
                     byte = 0
                     if front < rc[_SIZE]:
                         byte = data[front]
@@ -157,7 +157,7 @@ def bits(
                     else:
                         span = low - 1
                         total += (total + 1) * least
-                    while (span >> 23) == 0:
+                    while not span >> 23:
                         byte = 0
                         if front < rc[_SIZE]:
                             byte = data[front]
