@@ -106,7 +106,8 @@ class Celt:
         m[_POINTS] = largest // 2
         m[_WORK] = work
         m[_MEMORY] = memory
-        self._history = m[memory : memory + m[_HISTORY]]
+        # with the overlap behind it
+        self._history = m[memory : memory + m[_HISTORY] + m[_OVERLAP] // 2]
         self.reset()
 
     def reset(self):

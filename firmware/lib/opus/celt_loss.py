@@ -29,7 +29,6 @@ _DECAY = const(15)
 _POWER = const(22)
 _TAPS = const(24)
 _LAGS = const(48)
-_TAIL = const(64)
 
 _LIMIT = const(365000)  # as in `celt_syn`
 
@@ -198,5 +197,5 @@ def tail(m: ptr32, window: ptr16):
         b = m[at + overlap - 1 - i]
         up = window[i]
         down = window[overlap - 1 - i]
-        m[_TAIL + half - 1 - i] = 0 - ((a >> 2) * down + (b >> 2) * up >> 10)
+        m[at + i] = (a >> 2) * down + (b >> 2) * up >> 10
         i += 1

@@ -6,7 +6,7 @@ State `c` as in `celt`; `m` is the signal side at the output rate, 48 kHz / step
 before (lag, gain, tapset) and now, 12 points of the largest FFT, 13 where its work lies, 14 where
 the history lies, 11 lag and 15 decay of concealment, 16-20 sums of the de-emphasis, 21 exponent of
 the coefficients, 22 a power; 24-31, 32-39, 40-47 post-filter's taps before, now and next, 48-50
-their lags, 51-53 their gains; 64 overlap, 128 coefficients.
+their lags, 51-53 their gains; 128 coefficients. Behind the history half an overlap waits.
 
 Signals are in 1/5.66 of a 16-bit step (the taps of the de-emphasis reckon with it) and at most
 twice the largest: with factors in Q12 a product takes one multiplication.
@@ -43,7 +43,6 @@ _SUMS = const(16)
 _DOWN = const(21)
 _TAPS = const(24)
 _LAGS = const(48)
-_TAIL = const(64)
 _COEFFICIENTS = const(128)
 
 _T_MEANS = const(43)
@@ -191,7 +190,10 @@ def denormalise(c: ptr32, m: ptr32, tables: ptr8):
 
 @micropython.viper
 def unfold(m: ptr32, at: int, window: ptr16, n: int):
-    """Join blocks of `n` transformed words to what came before (section 4.3.7), at `at`."""
+    """Join blocks of `n` transformed words to what came before (section 4.3.7), at `at`.
+
+    Half an overlap of the last block stays behind the frame, for the next one to join.
+    """
     overlap = m[_OVERLAP]
     half = overlap >> 1
     work = m[_WORK]
@@ -202,26 +204,25 @@ def unfold(m: ptr32, at: int, window: ptr16, n: int):
         first = at
         end = at + half
         source = work + n - half - at
-        tail = _TAIL + half - 1 + at
         mirror = at + overlap - 1
         while at < end:
             a = m[source + at]
             if uint(a + _LIMIT) > most:
                 a = _LIMIT if a > 0 else -_LIMIT
-            b = m[tail - at]
+            b = m[at]
             up = window[at - first]
             down = window[mirror - at]
-            y = (a * up - b * down + 2048) >> 12
+            y = (a * up + b * down + 2048) >> 12
             if uint(y + _LIMIT) > most:
                 y = _LIMIT if y > 0 else -_LIMIT
             m[at] = y
-            y = (2048 - a * down - b * up) >> 12
+            y = (2048 - a * down + b * up) >> 12
             if uint(y + _LIMIT) > most:
                 y = _LIMIT if y > 0 else -_LIMIT
             m[mirror + first - at] = y
             at += 1
         at = first + overlap
-        end = first + n
+        end += n
         source = work + n - half - 1 + at
         while at < end:
             y = 0 - m[source - at]
@@ -229,13 +230,7 @@ def unfold(m: ptr32, at: int, window: ptr16, n: int):
                 y = _LIMIT if y > 0 else -_LIMIT
             m[at] = y
             at += 1
-        i = 0
-        while i < half:
-            a = m[work + i]
-            if uint(a + _LIMIT) > most:
-                a = _LIMIT if a > 0 else -_LIMIT
-            m[_TAIL + i] = a
-            i += 1
+        at = first + n
         work += n
 
 
