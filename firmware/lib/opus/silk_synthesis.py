@@ -77,9 +77,10 @@ def synthesise(s):
             change = ratio(s, s[_LAST_GAIN], gain)
             scale(s, filtered - 16, filtered, change, 0)
             s[_LAST_GAIN] = gain
-        copy(s, _LTP + k * 5, s, _TAPS, 5)
         voiced = s[_TYPE] == 2
-        if s[_LOST] and s[_LAST_TYPE] == 2 and not voiced and k < 2:
+        if voiced:
+            copy(s, _LTP + k * 5, s, _TAPS, 5)
+        elif s[_LOST] and s[_LAST_TYPE] == 2 and k < 2:
             # no abrupt end of a concealed vowel
             for index in range(5):
                 s[_TAPS + index] = _QUARTER if index == 2 else 0
