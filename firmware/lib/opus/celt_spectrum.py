@@ -163,26 +163,30 @@ def denormalise(c: ptr32, m: ptr32, tables: ptr8):
 
 @micropython.viper
 def remember(c: ptr32):
-    """Keep the energies of the frame for the next ones."""
-    start = c[_START]
-    end = c[_END]
-    channels = c[_CHANNELS]
+    """Keep the energies of the frame for the next ones; a mono frame's for both channels."""
     low = -28 * 65536
     band = 0
-    while band < 42:
-        place = band if band < 21 else band - 21
-        if c[_SILENCE] and band < channels * 21:
-            c[_ENERGY + band] = low
-        if channels == 1 and band >= 21:
-            c[_ENERGY + band] = c[_ENERGY + place]
-        now = c[_ENERGY + band]
-        if c[_TRANSIENT] == 0:
-            c[_LOG2 + band] = c[_LOG1 + band]
-            c[_LOG1 + band] = now
-        elif now < c[_LOG1 + band]:
-            c[_LOG1 + band] = now
-        if place < start or place >= end:
-            c[_ENERGY + band] = 0
-            c[_LOG1 + band] = low
-            c[_LOG2 + band] = low
+    while band < 21:
+        at = band
+        while at < 42:
+            now = c[_ENERGY + at]
+            if c[_CHANNELS] == 1:
+                now = c[_ENERGY + band]
+            if c[_SILENCE]:
+                now = low
+            one = c[_LOG1 + at]
+            two = c[_LOG2 + at]
+            if not c[_TRANSIENT]:
+                two = one
+                one = now
+            elif now < one:
+                one = now
+            if band < c[_START] or band >= c[_END]:
+                now = 0
+                one = low
+                two = low
+            c[_ENERGY + at] = now
+            c[_LOG1 + at] = one
+            c[_LOG2 + at] = two
+            at += 21
         band += 1

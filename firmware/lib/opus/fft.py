@@ -180,16 +180,14 @@ def inverse(
 
 @micropython.viper
 def largest(m: ptr32, at: int, words: int) -> int:
-    """Return a number with as many bits as the largest of `words` words, a multiple of 4."""
+    """Return a number with as many bits as the largest of `words` words, an even number."""
     bits = 0
     end = at + words
     while at < end:
         a = m[at]
-        b = m[at + 1]
-        bits |= (a ^ (a + a)) | (b ^ (b + b))
-        a = m[at + 2]
-        b = m[at + 3]
-        bits |= (a ^ (a + a)) | (b ^ (b + b))
-        at += 4
+        bits = a + a ^ a | bits
+        a = m[at + 1]
+        bits = a + a ^ a | bits
+        at += 2
     bits &= 0x3FFFFFF
     return bits >> 1
