@@ -36,19 +36,16 @@ _LIMIT = const(365000)  # as in `celt_syn`
 @micropython.viper
 def noise(c: ptr32, tables: ptr8, decay: int):
     """Replace the shapes by noise and let the energies sink by `decay` (log2, Q16)."""
-    lm = c[_LM]
     band = c[_START]
+    at = _SHAPES + (tables[band] << c[_LM])
     while band < c[_END]:
         level = c[_ENERGY + band] - decay
         if level < c[_FLOOR + band]:
             level = c[_FLOOR + band]
         c[_ENERGY + band] = level
         band += 1
-    band = c[_START]
-    while band < c[_END]:
-        at = _SHAPES + (tables[band] << lm)
         first = at
-        end = _SHAPES + (tables[band + 1] << lm)
+        end = _SHAPES + (tables[band] << c[_LM])
         energy = 0
         while at < end:
             c[_SEED] = c[_SEED] * 1664525 + 1013904223  # wrap
@@ -57,7 +54,6 @@ def noise(c: ptr32, tables: ptr8, decay: int):
             energy += value * value
             at += 1
         scaled(c, first, first, end - first, energy, 32768)
-        band += 1
 
 
 @micropython.viper

@@ -156,7 +156,10 @@ def denormalise(c: ptr32, m: ptr32, tables: ptr8):
             if stop > last:
                 stop = last
             while at < stop:
-                m[at] += (c[delta + at] * factor + half) >> shift
+                value = (c[delta + at] * factor + half) >> shift
+                if channel:
+                    value += m[at]
+                m[at] = value
                 at += 1
         channel += 1
 

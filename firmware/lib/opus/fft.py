@@ -180,7 +180,7 @@ def inverse(
 
 @micropython.viper
 def largest(m: ptr32, at: int, words: int) -> int:
-    """Return a number with as many bits as the largest of `words` words, an even number."""
+    """Return a number with as many bits as the largest of `words` words, a multiple of 4."""
     bits = 0
     end = at + words
     while at < end:
@@ -188,6 +188,10 @@ def largest(m: ptr32, at: int, words: int) -> int:
         bits = a + a ^ a | bits
         a = m[at + 1]
         bits = a + a ^ a | bits
-        at += 2
+        a = m[at + 2]
+        bits = a + a ^ a | bits
+        a = m[at + 3]
+        bits = a + a ^ a | bits
+        at += 4
     bits &= 0x3FFFFFF
     return bits >> 1

@@ -7,9 +7,9 @@ Its state is `rc`, an array of ten int32 words, and `data`, the frame:
 6: raw bits read ahead, 7: their number, 8: raw bits used, 9: range of one part,
 between `decode` and `update`.
 
-Beyond the end of the frame zeros are read, as the RFC wants. Functions that decode many symbols
-(`silk_pulses`, `celt_vector`, `celt_theta`) keep the state in locals and repeat the loop that
-renormalises.
+Beyond the end of the frame zeros are read, as the RFC wants. A call that only renormalises would
+cost more than the loop that does it, which each function repeats; those that decode many symbols
+(`silk_pulses`, `celt_vector`, `celt_theta`) keep the state in locals too.
 """
 
 import micropython
@@ -39,28 +39,7 @@ def start(rc, data, size):
     rc[_BACK] = rc[_AHEAD] = rc[_AHEAD_BITS] = rc[_RAW] = 0
     rc[_RANGE] = 127
     rc[_VALUE] = 127 - (last >> 1)
-    renormalise(rc, data)
-
-
-@micropython.viper
-def renormalise(rc: ptr32, data: ptr8):
-    """Take bytes until the range is above 2^23 (section 4.1.2.1)."""
-    span = rc[_RANGE]
-    value = rc[_VALUE]
-    front = rc[_FRONT]
-    last = rc[_LAST]
-    while not span >> 23:
-        byte = 0
-        if front < rc[_SIZE]:
-            byte = data[front]
-        front += 1
-        span = (span << 8) | 255
-        value = (value << 8) | ((((last << 8) | byte) >> 1 & 255) ^ 255)
-        last = byte
-    rc[_RANGE] = span
-    rc[_VALUE] = value
-    rc[_FRONT] = front
-    rc[_LAST] = last
+    update(rc, data, 0, 1, 1)  # the only symbol of one: takes bytes
 
 
 @micropython.viper
@@ -212,7 +191,7 @@ def decode(rc: ptr32, total: int) -> int:
 
 @micropython.viper
 def update(rc: ptr32, data: ptr8, low: int, high: int, total: int):
-    """Take the symbol from `low` up to `high` of `total`."""
+    """Take the symbol from `low` up to `high` of `total`, and bytes as the range needs (4.1.2)."""
     unit = rc[_UNIT]
     below = unit * (total - high)
     value = rc[_VALUE] - below
