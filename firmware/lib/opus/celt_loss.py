@@ -13,7 +13,6 @@ from opus.fft import largest
 _LM = const(0)
 _START = const(1)
 _END = const(2)
-_CHANNELS = const(3)
 _SEED = const(8)
 _ENERGY = const(32)
 _FLOOR = const(158)
