@@ -24,19 +24,13 @@ from array import array
 from micropython import const
 
 from opus.celt_bands import shapes
+from opus.celt_comb import post_filter, taps
 from opus.celt_loss import extend, floor_follow, noise, period, tail
 from opus.celt_pulses import vector_counts
 from opus.celt_rates import COMB, EMPHASIS, WINDOWS
 from opus.celt_side import head, refine
-from opus.celt_syn import (
-    anti_collapse,
-    denormalise,
-    emphasise,
-    post_filter,
-    remember,
-    taps,
-    unfold,
-)
+from opus.celt_spectrum import anti_collapse, denormalise, remember
+from opus.celt_syn import emphasise, unfold
 from opus.celt_tables import TABLES
 from opus.fft import inverse, plan, quarter
 from opus.rc import raw_bits, tell
@@ -97,7 +91,7 @@ class Celt:
             self.window[index] = (value + 4) >> 3  # Q12
         self._quarter = quarter()
         self._comb = array("H", COMB[step])
-        self._emphasis = array("H", EMPHASIS[step])
+        self._emphasis = array("i", array("h", EMPHASIS[step]))
         self._order, self._turns = plan(largest // 2, self._quarter)
         m = self.signal
         m[_STEP] = step
@@ -108,7 +102,8 @@ class Celt:
         m[_POINTS] = largest // 2
         m[_WORK] = work
         m[_MEMORY] = memory
-        self._history = m[memory : memory + m[_HISTORY]]
+        # with the overlap behind it
+        self._history = m[memory : memory + m[_HISTORY] + m[_OVERLAP] // 2]
         self.reset()
 
     def reset(self):

@@ -13,7 +13,6 @@ from opus.fft import largest
 _LM = const(0)
 _START = const(1)
 _END = const(2)
-_CHANNELS = const(3)
 _SEED = const(8)
 _ENERGY = const(32)
 _FLOOR = const(158)
@@ -29,7 +28,6 @@ _DECAY = const(15)
 _POWER = const(22)
 _TAPS = const(24)
 _LAGS = const(48)
-_TAIL = const(64)
 
 _LIMIT = const(365000)  # as in `celt_syn`
 
@@ -37,19 +35,16 @@ _LIMIT = const(365000)  # as in `celt_syn`
 @micropython.viper
 def noise(c: ptr32, tables: ptr8, decay: int):
     """Replace the shapes by noise and let the energies sink by `decay` (log2, Q16)."""
-    lm = c[_LM]
     band = c[_START]
+    at = _SHAPES + (tables[band] << c[_LM])
     while band < c[_END]:
         level = c[_ENERGY + band] - decay
         if level < c[_FLOOR + band]:
             level = c[_FLOOR + band]
         c[_ENERGY + band] = level
         band += 1
-    band = c[_START]
-    while band < c[_END]:
-        at = _SHAPES + (tables[band] << lm)
         first = at
-        end = _SHAPES + (tables[band + 1] << lm)
+        end = _SHAPES + (tables[band] << c[_LM])
         energy = 0
         while at < end:
             c[_SEED] = c[_SEED] * 1664525 + 1013904223  # wrap
@@ -58,7 +53,6 @@ def noise(c: ptr32, tables: ptr8, decay: int):
             energy += value * value
             at += 1
         scaled(c, first, first, end - first, energy, 32768)
-        band += 1
 
 
 @micropython.viper
@@ -198,5 +192,5 @@ def tail(m: ptr32, window: ptr16):
         b = m[at + overlap - 1 - i]
         up = window[i]
         down = window[overlap - 1 - i]
-        m[_TAIL + half - 1 - i] = 0 - ((a >> 2) * down + (b >> 2) * up >> 10)
+        m[at + i] = (a >> 2) * down + (b >> 2) * up >> 10
         i += 1

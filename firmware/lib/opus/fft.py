@@ -11,7 +11,7 @@ import micropython
 from micropython import const
 
 from opus.celt_rates import QUARTER
-from opus.fft_stages import radix2, radix3, radix4, radix5, twist
+from opus.fft_stages import join, twist
 
 _MOST = const(250000)  # less than 2^18
 _DOWN = const(21)
@@ -126,14 +126,14 @@ def inverse(
     span = 1
     while span < points:
         rest = points // span
-        if rest & 3 == 0:
+        if not rest & 3:
             radix = 4
-        elif rest & 1 == 0:
+        elif not rest & 1:
             radix = 2
-        elif rest == 3 or rest == 15:
-            radix = 3
-        else:
+        elif rest == 5:
             radix = 5
+        else:
+            radix = 3
         if peak * radix > _MOST and rest > radix:
             peak = int(largest(m, work, words))
             peak += peak >> 1
@@ -145,14 +145,7 @@ def inverse(
         total -= down
         if span > 1 or down:
             twist(m, work, turns, words, span, radix, down)
-        if radix == 4:
-            radix4(m, work, words, span)
-        elif radix == 2:
-            radix2(m, work, words, span)
-        elif radix == 3:
-            radix3(m, work, words, span)
-        else:
-            radix5(m, work, words, span)
+        join(m, work, words, span, radix)
         span *= radix
     if total < 0:
         total = 0
@@ -192,11 +185,13 @@ def largest(m: ptr32, at: int, words: int) -> int:
     end = at + words
     while at < end:
         a = m[at]
-        b = m[at + 1]
-        bits |= (a ^ (a + a)) | (b ^ (b + b))
+        bits = a + a ^ a | bits
+        a = m[at + 1]
+        bits = a + a ^ a | bits
         a = m[at + 2]
-        b = m[at + 3]
-        bits |= (a ^ (a + a)) | (b ^ (b + b))
+        bits = a + a ^ a | bits
+        a = m[at + 3]
+        bits = a + a ^ a | bits
         at += 4
     bits &= 0x3FFFFFF
     return bits >> 1

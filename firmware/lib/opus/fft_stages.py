@@ -51,100 +51,8 @@ def twist(m: ptr32, at: int, turns: ptr32, words: int, span: int, radix: int, do
 
 
 @micropython.viper
-def radix2(m: ptr32, at: int, words: int, span: int):
-    """Join pairs of transforms of `span` points, in all `words`, that `twist` has turned."""
-    size = 2 * span
-    end = at + words
-    last = at + size
-    while at < last:
-        while at < end:
-            p = at + size
-            a = m[at]
-            b = m[at + 1]
-            x = m[p]
-            y = m[p + 1]
-            m[at] = a + x
-            m[at + 1] = b + y
-            m[p] = a - x
-            m[p + 1] = b - y
-            at = p + size
-        at += 2 - words
-
-
-@micropython.viper
-def radix4(m: ptr32, at: int, words: int, span: int):
-    """Join fours of transforms of `span` points."""
-    size = 2 * span
-    end = at + words
-    last = at + size
-    while at < last:
-        while at < end:
-            p = at + size
-            q = p + size
-            r = q + size
-            a = m[at]
-            b = m[at + 1]
-            x = m[q]
-            y = m[q + 1]
-            even = a + x
-            even_i = b + y
-            odd = a - x
-            odd_i = b - y
-            x = m[p]
-            y = m[p + 1]
-            u = m[r]
-            v = m[r + 1]
-            a = x + u
-            b = y + v
-            m[at] = even + a
-            m[at + 1] = even_i + b
-            m[q] = even - a
-            m[q + 1] = even_i - b
-            a = x - u
-            b = y - v
-            m[p] = odd + b
-            m[p + 1] = odd_i - a
-            m[r] = odd - b
-            m[r + 1] = odd_i + a
-            at = r + size
-        at += 2 - words
-
-
-@micropython.viper
-def radix3(m: ptr32, at: int, words: int, span: int):
-    """Join threes of transforms of `span` points."""
-    size = 2 * span
-    end = at + words
-    last = at + size
-    while at < last:
-        while at < end:
-            p = at + size
-            q = p + size
-            x = m[p]
-            y = m[p + 1]
-            u = m[q]
-            v = m[q + 1]
-            a = x + u
-            b = y + v
-            x = (x - u) * _HALF_ROOT_3
-            y = (y - v) * _HALF_ROOT_3
-            u = m[at]
-            v = m[at + 1]
-            m[at] = u + a
-            m[at + 1] = v + b
-            a = 4096 - a * 4096
-            b = 4096 - b * 4096
-            m[p] = ((a + y) >> 13) + u
-            m[p + 1] = ((b - x) >> 13) + v
-            m[q] = ((a - y) >> 13) + u
-            m[q + 1] = ((b + x) >> 13) + v
-            at = q + size
-        at += 2 - words
-
-
-@micropython.viper
-def radix5(m: ptr32, at: int, words: int, span: int):
-    """Join fives of transforms of `span` points."""
+def join(m: ptr32, at: int, words: int, span: int, radix: int):
+    """Join each `radix` transforms of `span` points, in all `words`, that `twist` has turned."""
     size = 2 * span
     end = at + words
     last = at + size
@@ -154,40 +62,82 @@ def radix5(m: ptr32, at: int, words: int, span: int):
             q = p + size
             r = q + size
             s = r + size
-            # sums and differences of the first and the last, then of those between
-            a = m[p]
-            b = m[p + 1]
-            x = m[s]
-            y = m[s + 1]
-            outer = a + x
-            outer_i = b + y
-            across = a - x
-            across_i = b - y
-            a = m[q]
-            b = m[q + 1]
-            u = m[r]
-            v = m[r + 1]
-            x = a - u
-            y = b - v
-            a += u
-            b += v
-            turn = 0
-            while turn < 2:
-                v = m[at + turn]
-                m[at + turn] = v + outer + a
-                first = ((outer * _COS_72 - a * _COS_144 + 4096) >> 13) + v
-                second = ((a * _COS_72 - outer * _COS_144 + 4096) >> 13) + v
-                u = (across_i * _SIN_72 + y * _SIN_144 + 4096) >> 13
-                v = (across_i * _SIN_144 - y * _SIN_72 + 4096) >> 13
-                m[p + turn] = first + u
-                m[s + turn] = first - u
-                m[q + turn] = second + v
-                m[r + turn] = second - v
-                # the imaginary parts, with the real parts' differences turned
-                outer = outer_i
-                a = b
-                across_i = 0 - across
-                y = 0 - x
-                turn += 1
-            at = s + size
+            a = m[at]
+            b = m[at + 1]
+            x = m[p]
+            y = m[p + 1]
+            if radix == 2:
+                m[at] = a + x
+                m[at + 1] = b + y
+                m[p] = a - x
+                m[p + 1] = b - y
+                at = q
+                continue
+            u = m[q]
+            v = m[q + 1]
+            if radix == 4:
+                even = a + u
+                even_i = b + v
+                a -= u
+                b -= v
+                u = m[r]
+                v = m[r + 1]
+                m[at] = even + x + u
+                m[at + 1] = even_i + y + v
+                m[q] = even - x - u
+                m[q + 1] = even_i - y - v
+                x -= u
+                y -= v
+                m[p] = a + y
+                m[p + 1] = b - x
+                m[r] = a - y
+                m[r + 1] = b + x
+                at = s
+            elif radix == 3:
+                even = x + u
+                even_i = y + v
+                m[at] = a + even
+                m[at + 1] = b + even_i
+                even = 4096 - even * 4096
+                even_i = 4096 - even_i * 4096
+                x = (x - u) * _HALF_ROOT_3
+                y = (y - v) * _HALF_ROOT_3
+                m[p] = ((even + y) >> 13) + a
+                m[p + 1] = ((even_i - x) >> 13) + b
+                m[q] = ((even - y) >> 13) + a
+                m[q + 1] = ((even_i + x) >> 13) + b
+                at = r
+            else:
+                # sums and differences of the first and the last, then of those between
+                a = m[s]
+                b = m[s + 1]
+                even = x + a
+                even_i = y + b
+                odd = x - a
+                odd_i = y - b
+                x = m[r]
+                y = m[r + 1]
+                a = u + x
+                b = v + y
+                x = u - x
+                y = v - y
+                turn = 0
+                while turn < 2:
+                    v = m[at + turn]
+                    m[at + turn] = v + even + a
+                    first = ((even * _COS_72 - a * _COS_144 + 4096) >> 13) + v
+                    second = ((a * _COS_72 - even * _COS_144 + 4096) >> 13) + v
+                    u = (odd_i * _SIN_72 + y * _SIN_144 + 4096) >> 13
+                    v = (odd_i * _SIN_144 - y * _SIN_72 + 4096) >> 13
+                    m[p + turn] = first + u
+                    m[s + turn] = first - u
+                    m[q + turn] = second + v
+                    m[r + turn] = second - v
+                    # the imaginary parts, with the real parts' differences turned
+                    even = even_i
+                    a = b
+                    odd_i = 0 - odd
+                    y = 0 - x
+                    turn += 1
+                at = s + size
         at += 2 - words

@@ -14,7 +14,7 @@ def store(value: int, at: int, pcm: ptr32, place: int, count: int, out: ptr8):
     while at < count:
         value = pcm[place]
         if (value + 32768) >> 16:
-            value = 32767 if value > 0 else -32768
+            value = (value >> 31) ^ 32767
         out[at] = value & 255
         value = value >> 8 & 255
         out[at + 1] = value
@@ -33,21 +33,31 @@ def copy(source: ptr32, at: int, out: ptr32, place: int, count: int):
 
 
 @micropython.viper
-def cross(old: ptr32, i: int, new: ptr32, j: int, out: ptr32, k: int, window: ptr16, count: int):
+def clamp(words: ptr32, at: int, count: int, down: int):
+    """Shift `count` words down and clamp them to 16 bits."""
+    end = at + count
+    while at < end:
+        value = words[at] >> down
+        if (value + 32768) >> 16:
+            value = (value >> 31) ^ 32767
+        words[at] = value
+        at += 1
+
+
+@micropython.viper
+def blend(old: ptr32, i: int, new: ptr32, j: int, out: ptr32, k: int, window: ptr16, count: int):
     """Fade from `old` to `new` over `count` words with the square of the window."""
     at = 0
     while at < count:
-        weight = window[at] * window[at] >> 9
-        a = old[i + at]
-        b = new[j + at]
-        # what would be clamped later, must be now
-        if a > 32767:
-            a = 32767
-        elif a < -32768:
-            a = -32768
-        if b > 32767:
-            b = 32767
-        elif b < -32768:
-            b = -32768
-        out[k + at] = a + ((b - a) * weight >> 15)
+        weight = window[at]
+        weight = weight * weight >> 9
+        value = old[i + at]
+        out[k + at] = ((new[j + at] - value) * weight >> 15) + value
         at += 1
+
+
+def cross(old, i, new, j, out, k, window, count):
+    """Fade from `old` to `new`; what would be clamped later, is now."""
+    clamp(old, i, count, 0)
+    clamp(new, j, count, 0)
+    blend(old, i, new, j, out, k, window, count)

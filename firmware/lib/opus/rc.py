@@ -8,8 +8,7 @@ Its state is `rc`, an array of ten int32 words, and `data`, the frame:
 between `decode` and `update`.
 
 Beyond the end of the frame zeros are read, as the RFC wants. Functions that decode many symbols
-(`silk_pulses`, `celt_vector`) keep the state in locals and repeat the loop that
-renormalises.
+(`silk_pulses`, `celt_vector`) keep the state in locals and repeat what is done here.
 """
 
 import micropython
@@ -49,7 +48,7 @@ def renormalise(rc: ptr32, data: ptr8):
     value = rc[_VALUE]
     front = rc[_FRONT]
     last = rc[_LAST]
-    while (span >> 23) == 0:
+    while not span >> 23:
         byte = 0
         if front < rc[_SIZE]:
             byte = data[front]
@@ -65,38 +64,31 @@ def renormalise(rc: ptr32, data: ptr8):
 
 @micropython.viper
 def icdf(rc: ptr32, data: ptr8, tables: ptr8, offset: int) -> int:
-    """Decode with the table at `offset`, in 1/256 (section 4.1.3.3)."""
+    """Decode with the table at `offset`, in 1/256 (section 4.1.3.3).
+
+    8192 more in `offset` stand for 1/128, and so on up to 1/4.
+    """
     span = rc[_RANGE]
     value = rc[_VALUE]
-    unit = int((uint(span) + 1) >> 8)
-    low = unit * tables[offset]
-    symbol = 0
-    if value >= low:
-        span -= low
-    else:
-        high = low
-        while value < low:
-            high = low
-            symbol += 1
-            low = unit * tables[offset + symbol]
-        span = high - low - 1
+    unit = int((uint(span) + 1) >> (8 - (offset >> 13)))
+    offset &= 0x1FFF
+    at = offset
+    low = unit * tables[at]
+    while value < low:
+        span = low - 1
+        at += 1
+        low = unit * tables[at]
+    span -= low
     value -= low
-    if (span >> 23) == 0:
-        front = rc[_FRONT]
-        last = rc[_LAST]
-        while (span >> 23) == 0:
-            byte = 0
-            if front < rc[_SIZE]:
-                byte = data[front]
-            front += 1
-            span = (span << 8) | 255
-            value = (value << 8) | ((((last << 8) | byte) >> 1 & 255) ^ 255)
-            last = byte
-        rc[_FRONT] = front
-        rc[_LAST] = last
     rc[_RANGE] = span
     rc[_VALUE] = value
-    return symbol
+    renormalise(rc, data)
+    return at - offset
+
+
+def icdf_small(rc, data, tables, offset, bits):
+    """Decode with the table at `offset`, in 1/2^bits (bits 2 to 8)."""
+    return icdf(rc, data, tables, offset + ((8 - bits) << 13))
 
 
 @micropython.viper
@@ -112,20 +104,9 @@ def bit_logp(rc: ptr32, data: ptr8, logp: int) -> int:
     else:
         span = unit - 1
         bit = 1
-    front = rc[_FRONT]
-    last = rc[_LAST]
-    while (span >> 23) == 0:
-        byte = 0
-        if front < rc[_SIZE]:
-            byte = data[front]
-        front += 1
-        span = (span << 8) | 255
-        value = (value << 8) | ((((last << 8) | byte) >> 1 & 255) ^ 255)
-        last = byte
     rc[_RANGE] = span
     rc[_VALUE] = value
-    rc[_FRONT] = front
-    rc[_LAST] = last
+    renormalise(rc, data)
     return bit
 
 
@@ -148,32 +129,27 @@ def raw_bits(rc: ptr32, data: ptr8, count: int) -> int:
     return ahead & ((1 << count) - 1)
 
 
-@micropython.viper
-def uniform(rc: ptr32, data: ptr8, total: int) -> int:
-    """Decode a number below `total`, which is 2 to 2^30 (section 4.1.5).
+def uniform(rc, data, total):
+    """Decode a number below `total`, which is 2 to 2^24 (section 4.1.5).
 
     What a broken frame makes too large comes out as total - 1.
     """
-    top = total - 1
     low_bits = 0
-    while (top >> low_bits) > 255:
+    while total - 1 >> low_bits > 255:
         low_bits += 1
-    parts = (top >> low_bits) + 1
-    symbol = int(decode(rc, parts))
+    parts = (total - 1 >> low_bits) + 1
+    symbol = decode(rc, parts)
     update(rc, data, symbol, symbol + 1, parts)
     if low_bits:
-        symbol = (symbol << low_bits) | int(raw_bits(rc, data, low_bits))
-        if symbol > top:
-            symbol = top
+        symbol = min(symbol << low_bits | raw_bits(rc, data, low_bits), total - 1)
     return symbol
 
 
 @micropython.viper
 def tell(rc: ptr32) -> int:
     """Return the bits used so far, rounded up (section 4.1.6.1)."""
-    half = (rc[_RANGE] >> 1) + (rc[_RANGE] & 1)  # the range may have 32 bits, its half fits
+    half = int((uint(rc[_RANGE]) + 1) >> 23)
     used = (rc[_FRONT] << 3) + 1 + rc[_RAW] - 24
-    half >>= 22
     while half > 1:
         half >>= 1
         used -= 1
@@ -183,25 +159,20 @@ def tell(rc: ptr32) -> int:
 @micropython.viper
 def tell_fraction(rc: ptr32) -> int:
     """Return the bits used so far in 1/8 bit, rounded up (section 4.1.6.2)."""
-    half = (rc[_RANGE] >> 1) + (rc[_RANGE] & 1)
+    half = int((uint(rc[_RANGE]) + 1) >> 1)
     bits = 23
     while half >> bits:
         bits += 1
-    used = ((rc[_FRONT] << 3) + 1 + rc[_RAW] - bits - 1) << 3
-    top = half >> (bits - 16)
-    # 8 log2(top / 2^15)
-    part = 0
-    if top >= 46341:
-        part = 4
-        if top >= 55110:
-            part = 7 if top >= 60098 else 6
-        elif top >= 50536:
-            part = 5
-    elif top >= 38968:
-        part = 3 if top >= 42496 else 2
-    elif top >= 35734:
-        part = 1
-    return used - part
+    used = (rc[_FRONT] << 3) + rc[_RAW] - bits
+    top = uint(half >> (bits - 16))
+    # three bits of its logarithm, by squares
+    turn = 3
+    while turn:
+        top = top * top >> 15
+        used += used - int(top >> 16)
+        top >>= top >> 16
+        turn -= 1
+    return used
 
 
 @micropython.viper
@@ -218,44 +189,13 @@ def decode(rc: ptr32, total: int) -> int:
 
 @micropython.viper
 def update(rc: ptr32, data: ptr8, low: int, high: int, total: int):
-    """Take the symbol from `low` up to `high` of `total`."""
+    """Take the symbol from `low` up to `high` of `total`, and bytes as the range needs (4.1.2)."""
     unit = rc[_UNIT]
     below = unit * (total - high)
     value = rc[_VALUE] - below
-    span = unit * (high - low) - 1 if low > 0 else rc[_RANGE] - below
-    front = rc[_FRONT]
-    last = rc[_LAST]
-    while (span >> 23) == 0:
-        byte = 0
-        if front < rc[_SIZE]:
-            byte = data[front]
-        front += 1
-        span = (span << 8) | 255
-        value = (value << 8) | ((((last << 8) | byte) >> 1 & 255) ^ 255)
-        last = byte
+    span = rc[_RANGE] - below
+    if low:
+        span = (high - low) * unit - 1
     rc[_RANGE] = span
     rc[_VALUE] = value
-    rc[_FRONT] = front
-    rc[_LAST] = last
-
-
-@micropython.viper
-def icdf_small(rc: ptr32, data: ptr8, tables: ptr8, offset: int, bits: int) -> int:
-    """Decode with the table at `offset`, in 1/2^bits (bits 2 to 7)."""
-    span = rc[_RANGE]
-    value = rc[_VALUE]
-    unit = int((uint(span) + 1) >> bits)
-    high = 0
-    low = unit * tables[offset]
-    symbol = 0
-    while value < low:
-        high = low
-        symbol += 1
-        low = unit * tables[offset + symbol]
-    if symbol:
-        rc[_RANGE] = high - low - 1
-    else:
-        rc[_RANGE] = span - low
-    rc[_VALUE] = value - low
     renormalise(rc, data)
-    return symbol

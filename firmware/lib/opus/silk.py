@@ -13,8 +13,8 @@ The state is one array of int32 words that all modules named `silk_*` share:
 32-48 frequencies: all these are indices. 49 long-term scale (Q14), 50-53 gains (Q16), 54-57 lags,
 58-63 scratch, 64-83 long-term filters (Q14), 84-99 and 100-115 filters of both halves (Q12),
 116-131 frequencies (Q15), 132-147 those before, 148-163 filter's state (Q14),
-164-179 active filter or interpolated frequencies, 180-200 concealment, 201-287 scratch,
-288-335 comfort noise and filter of concealment,
+164-179 active filter or interpolated frequencies, 180-200 concealment, 201-255 scratch,
+256-274 least distances of frequencies, 288-335 comfort noise and filter of concealment,
 336 excitation (Q14), 656 history and frame, 1296 residual (Q15), from 1616 on pulses before that,
 1936 filter's work, 2272 comfort noise, 2592 sums of pulses, 2632 last 64 samples and frame for the
 output.
@@ -27,8 +27,8 @@ from micropython import const
 from opus.rc import bit_logp, icdf
 from opus.silk_loss import conceal, join, learn
 from opus.silk_noise import noise_add, noise_learn
-from opus.silk_parameters import parameters
-from opus.silk_pulses import excitation, pulses
+from opus.silk_parameters import parameters, spaces
+from opus.silk_pulses import excitation, offset_of, pulses
 from opus.silk_side import indices, stereo_weights
 from opus.silk_synthesis import copy_out, synthesise
 from opus.silk_tables import TABLES
@@ -70,6 +70,7 @@ class Silk:
 
     def __init__(self):
         self.state = array("i", bytes(4 * _WORDS))
+        self._words = memoryview(self.state)
         self._active = bytearray(6)  # by channel and frame
         self._spare = bytearray(6)  # which frames have a copy for loss (LBRR)
         self.frames = 1
@@ -104,6 +105,7 @@ class Silk:
             s[_LAST_LAG] = 100
             s[_LAST_GAIN_INDEX] = 10
             s[_LAST_TYPE] = 0
+            spaces(s, TABLES)
             for index in range(640):
                 s[_SAMPLES + index] = 0
             for index in range(16):
@@ -170,7 +172,7 @@ class Silk:
         active = spare or self._active[index]
         indices(s, rc, data, TABLES, active, coding, 0)
         pulses(s, rc, data, TABLES)
-        excitation(0, 0, s)
+        excitation(0, 0, s, offset_of(s))
         parameters(s, TABLES, coding)
         synthesise(s)
         self._finish_good()
@@ -202,7 +204,7 @@ class Silk:
         s[_LAST_LAG] = s[_PITCH + s[_SUBFRAMES] - 1]
 
     def _emit(self):
-        copy_out(self.state, self._last)
+        copy_out(self.state, self._words, self._last)
         self._last = self.state[_LENGTH]
 
     def lose(self, milliseconds):

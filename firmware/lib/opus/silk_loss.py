@@ -7,8 +7,8 @@ to the level concealed. What is done once a frame is plain Python: native code i
 import micropython
 from micropython import const
 
-from opus.mix import copy
-from opus.silk_core import predict_short, rewhiten
+from opus.mix import clamp, copy
+from opus.silk_core import predict_short, rewhiten, scale
 from opus.silk_lpc import expand_narrow, inverse, prediction_gain
 
 _KHZ = const(0)
@@ -50,29 +50,28 @@ _OUT = const(2696)
 
 @micropython.viper
 def energy(s: ptr32, at: int, count: int) -> int:
-    """Return the sum of squares of samples, shifted right; word 200 of `s` holds the shift."""
+    """Return the sum of squares of samples, an even number of them, shifted right.
+
+    Word 200 of `s` holds the shift: the first turn finds what the second one needs.
+    """
     shift = 0
     while count >> (shift + 1):
         shift += 1
-    turn = 0
+    end = at + count
     total = count
+    turn = 2
     while True:
-        index = 0
-        while index < count:
-            a = s[at + index]
-            b = 0
-            if index + 1 < count:
-                b = s[at + index + 1]
-            if shift:
-                total += ((a * a >> 1) + (b * b >> 1) + (a & b & 1)) >> (shift - 1)
-            else:
-                total += a * a + b * b
-            index += 2
-        if turn:
+        while at < end:
+            a = s[at]
+            b = s[at + 1]
+            total += int(uint(b * b + a * a) >> shift)  # wrap
+            at += 2
+        turn -= 1
+        if not turn:
             s[_SHIFT] = shift
             return total
-        turn = 1
-        shift += 3 - 32
+        at -= count
+        shift -= 29
         while total:
             total >>= 1
             shift += 1
@@ -123,32 +122,15 @@ def learn(s):
     s[_PLC_GAIN + 1] = s[_GAIN + last]
 
 
-@micropython.viper
-def level(s: ptr32, at: int, out: int, count: int, gain: int):
-    """Put `count` words of excitation times `gain` (Q10), as samples, where `out` is."""
-    high = (gain + 0x8000) >> 16
-    low = gain - (high << 16)
-    end = at + count
-    while at < end:
-        value = s[at]
-        value = (value >> 16) * low + ((value & 0xFFFF) * low >> 16) + value * high
-        value >>= 8
-        if value > 32767:
-            value = 32767
-        elif value < -32768:
-            value = -32768
-        s[out] = value
-        out += 1
-        at += 1
-
-
 def noise_source(s):
     """Return where the 128 words of excitation start whose noise is repeated."""
     count = s[_SUBFRAMES]
     length = s[_SUBLENGTH]
     for k in range(2):
-        at = _EXCITATION + (count - 2 + k) * length
-        level(s, at, _PULSES + k * length, length, s[_PLC_GAIN + k] >> 6)
+        at = _PULSES + k * length
+        copy(s, _EXCITATION + (count - 2 + k) * length, s, at, length)
+        scale(s, at, at + length, s[_PLC_GAIN + k] >> 6, 0)
+        clamp(s, at, length, 8)
     first = energy(s, _PULSES, length)
     shift = s[_SHIFT]
     second = energy(s, _PULSES + length, length)
@@ -189,7 +171,7 @@ def conceal(s):
         for index in range(_PLC_LPC, _PLC_LPC + 16):
             s[index] = 0
     source = noise_source(s)
-    expand_narrow(s, _PLC_LPC, order, 64881)  # 0.99
+    expand_narrow(s, _PLC_LPC, 64881)  # 0.99
     copy(s, _PLC_LPC, s, _ACTIVE, order)
     harmonic, fade = (31130, 29491) if lost else (32440, 32440)
     if voiced:
@@ -227,8 +209,9 @@ def conceal(s):
 def filtered(s, state, length, gain, at):
     """Filter what waits for `predict_short`, with 16 words of state kept from frame to frame."""
     copy(s, state, s, _FILTERED, 16)
-    predict_short(s, 0, length, gain, at)
-    copy(s, _FILTERED, s, state, 16)
+    end = _FILTERED + 16 + length
+    predict_short(s, 0, _FILTERED + 16, end, gain, at)
+    copy(s, end - 16, s, state, 16)
 
 
 @micropython.viper

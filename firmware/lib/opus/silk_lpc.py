@@ -6,32 +6,17 @@ All results are exact, as the RFC demands; products of 64 bits are made of halve
 import micropython
 from micropython import const
 
+from opus.silk_core import scale
+
 _ORDER = const(4)
-_LOW = const(60)
 _COS = const(201)
-_P = const(217)
-_Q = const(226)
-_WIDE = const(235)
-_STEP = const(256)
+_P = const(218)
+_Q = const(228)
+_WIDE = const(237)
+_STEP = const(1632)
 _COSINE = const(4962)
 _ORDER_10 = const(5235)
 _ORDER_16 = const(5245)
-
-
-@micropython.viper
-def product(s: ptr32, a: int, b: int) -> int:
-    """Return a * b >> 32; bits 16 to 31 are left in word 60 of `s`, bits 0 to 15 in word 61."""
-    high_a = a >> 16
-    high_b = b >> 16
-    a &= 0xFFFF
-    b &= 0xFFFF
-    low = uint(a * b)  # wrap
-    cross = high_a * b
-    other = a * high_b
-    middle = (cross & 0xFFFF) + (other & 0xFFFF) + int(low >> 16)
-    s[_LOW] = middle & 0xFFFF
-    s[_LOW + 1] = int(low) & 0xFFFF
-    return high_a * high_b + (cross >> 16) + (other >> 16) + (middle >> 16)
 
 
 @micropython.viper
@@ -48,52 +33,101 @@ def inverse(b: int, shift: int) -> int:
 
 
 @micropython.viper
-def polynomial(s: ptr32, out: int, cosines: int, half: int):
-    """Multiply out the quadratic factors of every second frequency (section 4.2.7.5.6), Q16."""
-    s[out] = 65536
-    s[out + 1] = 0 - s[cosines]
-    k = 1
-    while k < half:
-        factor = s[cosines + 2 * k]
-        n = k + 1
-        while n > 1:
-            value = s[out + n - 1]
-            low = value & 0xFFFF
-            # the factor has 18 bits, the low part 16: two of them make room for the product
-            scaled = (factor >> 2) * low + (((factor & 3) * low + 0x8000) >> 2) >> 14
-            scaled += factor * (value >> 16)
-            if n == k + 1:
-                s[out + n] = (s[out + n - 2] << 1) - scaled
-            else:
-                s[out + n] += s[out + n - 2] - scaled
-            n -= 1
-        s[out + 1] -= factor
-        k += 1
-
-
-@micropython.viper
-def expand(s: ptr32, at: int, count: int, chirp: int):
-    """Widen the bandwidth of wide coefficients (section 4.2.7.5.7): a[k] *= chirp^(k+1), Q16."""
-    less = chirp - 65536
+def cosines(s: ptr32, tables: ptr8, nlsf: int):
+    """Make cosines in Q17 of the frequencies at `nlsf`, in the order that `polynomials` takes."""
+    order = s[_ORDER]
+    places = _ORDER_10
+    if order & 16:
+        places = _ORDER_16
     index = 0
-    while index < count:
-        value = s[at + index]
-        low = (value & 0xFFFF) >> 1
-        low = (low * chirp + ((value & 1) * chirp >> 1)) >> 15
-        s[at + index] = (value >> 16) * chirp + low
-        chirp += ((chirp * less >> 15) + 1) >> 1
+    while index < order:
+        value = s[nlsf + index]
+        at = _COSINE + (value >> 8) * 2
+        cosine = ((tables[at] | (tables[at + 1] << 8)) ^ 0x8000) - 0x8000
+        following = ((tables[at + 2] | (tables[at + 3] << 8)) ^ 0x8000) - 0x8000
+        value = (value & 255) * (following - cosine) + (cosine << 8)
+        s[_COS + tables[places + index]] = ((value >> 3) + 1) >> 1
         index += 1
 
 
 @micropython.viper
-def expand_narrow(s: ptr32, at: int, count: int, chirp: int):
+def polynomials(s: ptr32, at: int):
+    """Make wide coefficients of the cosines (section 4.2.7.5.6); `at` is only a register.
+
+    The quadratic factors of every second frequency are multiplied out, in Q16. A product is
+    symmetric: half of it is made, behind a 0.
+    """
+    half = s[_ORDER] >> 1
+    odd = 0
+    while odd < 2:
+        out = _P + odd * (_Q - _P)
+        place = _COS + odd
+        s[out - 1] = 0
+        s[out] = 65536
+        last = out
+        end = out + half
+        while last < end:
+            factor = s[place]
+            place += 2
+            last += 1
+            s[last] = s[last - 2]
+            at = last
+            while at > out:
+                value = s[at - 1]
+                low = value & 0xFFFF
+                # the factor has 18 bits, the low part 16: two of them make room for the product
+                low = (factor >> 2) * low + (((factor & 3) * low + 0x8000) >> 2) >> 14
+                s[at] += s[at - 2] - low - (value >> 16) * factor
+                at -= 1
+        odd += 1
+    at = 0
+    last = _WIDE + half + half
+    while at < half:
+        even = s[_P + 1 + at] + s[_P + at]
+        odd = s[_Q + 1 + at] - s[_Q + at]
+        s[_WIDE + at] = 0 - odd - even
+        last -= 1
+        s[last] = odd - even
+        at += 1
+
+
+@micropython.viper
+def loudest(s: ptr32) -> int:
+    """Return which wide coefficient is the largest."""
+    most = 0
+    found = 0
+    index = 0
+    while index < s[_ORDER]:
+        value = s[_WIDE + index]
+        if value < 0:
+            value = 0 - value
+        if value > most:
+            most = value
+            found = index
+        index += 1
+    return found
+
+
+@micropython.viper
+def narrow(s: ptr32, out: int):
+    """Round the wide coefficients to Q12 at `out`."""
+    index = 0
+    while index < s[_ORDER]:
+        s[out + index] = ((s[_WIDE + index] >> 4) + 1) >> 1
+        index += 1
+
+
+def expand(s, chirp):
+    """Widen the bandwidth of the wide coefficients (4.2.7.5.7): a[k] *= chirp^(k+1), Q16."""
+    scale(s, _WIDE, _WIDE + s[_ORDER], chirp, chirp - 65536)
+
+
+def expand_narrow(s, at, chirp):
     """Widen the bandwidth of coefficients in Q12, rounded."""
-    less = chirp - 65536
-    index = 0
-    while index < count:
-        s[at + index] = ((chirp * s[at + index] >> 15) + 1) >> 1
-        chirp += ((chirp * less >> 15) + 1) >> 1
-        index += 1
+    for index in range(s[_ORDER]):
+        s[_WIDE + index] = s[at + index] << 5
+    expand(s, chirp)
+    narrow(s, at)
 
 
 @micropython.viper
@@ -176,71 +210,23 @@ def prediction_gain(y: int, z: int, s: ptr32, at: int) -> int:
         here ^= 16
 
 
-@micropython.viper
-def filter_of(s: ptr32, tables: ptr8, nlsf: int, out: int):
+def filter_of(s, tables, nlsf, out):
     """Make the Q12 filter at `out` of the frequencies at `nlsf` (sections 4.2.7.5.6 to .8)."""
-    order = s[_ORDER]
-    half = order >> 1
-    places = _ORDER_10
-    if order == 16:
-        places = _ORDER_16
-    index = 0
-    while index < order:
-        value = s[nlsf + index]
-        at = _COSINE + (value >> 8) * 2
-        cosine = ((tables[at] | (tables[at + 1] << 8)) ^ 0x8000) - 0x8000
-        following = ((tables[at + 2] | (tables[at + 3] << 8)) ^ 0x8000) - 0x8000
-        value = (cosine << 8) + (following - cosine) * (value & 255)
-        s[_COS + tables[places + index]] = ((value >> 3) + 1) >> 1
-        index += 1
-    polynomial(s, _P, _COS, half)
-    polynomial(s, _Q, _COS + 1, half)
-    index = 0
-    while index < half:
-        even = s[_P + index + 1] + s[_P + index]
-        odd = s[_Q + index + 1] - s[_Q + index]
-        s[_WIDE + index] = 0 - odd - even
-        s[_WIDE + order - index - 1] = odd - even
-        index += 1
-
-    rounds = 0
-    while rounds < 10:
-        most = 0
-        at = 0
-        index = 0
-        while index < order:
-            value = s[_WIDE + index]
-            if value < 0:
-                value = 0 - value
-            if value > most:
-                most = value
-                at = index
-            index += 1
-        most = ((most >> 4) + 1) >> 1
+    cosines(s, tables, nlsf)
+    polynomials(s, 0)
+    for _ in range(10):
+        at = loudest(s)
+        most = ((abs(s[_WIDE + at]) >> 4) + 1) >> 1
         if most <= 32767:
             break
-        if most > 163838:
-            most = 163838
-        chirp = 65470 - ((most - 32767) << 14) // (most * (at + 1) >> 2)
-        expand(s, _WIDE, order, chirp)
-        rounds += 1
-    index = 0
-    while index < order:
-        value = ((s[_WIDE + index] >> 4) + 1) >> 1
-        if rounds == 10:
-            if value > 32767:
-                value = 32767
-            elif value < -32768:
-                value = -32768
-            s[_WIDE + index] = value << 5
-        s[out + index] = value
-        index += 1
-
+        most = min(most, 163838)
+        expand(s, 65470 - ((most - 32767) << 14) // (most * (at + 1) >> 2))
+    else:
+        for at in range(_WIDE, _WIDE + s[_ORDER]):
+            s[at] = min(max(((s[at] >> 4) + 1) >> 1, -32768), 32767) << 5
+    narrow(s, out)
     rounds = 0
-    while rounds < 16 and int(prediction_gain(0, 0, s, out)) == 0:
-        expand(s, _WIDE, order, 65536 - (2 << rounds))
-        index = 0
-        while index < order:
-            s[out + index] = ((s[_WIDE + index] >> 4) + 1) >> 1
-            index += 1
+    while rounds < 16 and prediction_gain(0, 0, s, out) == 0:
+        expand(s, 65536 - (2 << rounds))
+        narrow(s, out)
         rounds += 1

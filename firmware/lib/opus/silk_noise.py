@@ -6,7 +6,7 @@ As libopus makes it: the RFC leaves that free.
 import micropython
 from micropython import const
 
-from opus.mix import copy
+from opus.mix import clamp, copy
 from opus.silk_loss import filtered, root
 from opus.silk_lpc import filter_of
 
@@ -88,12 +88,7 @@ def add(s: ptr32, at: int, more: int):
     """Add a frame from `more` on to the frame from `at` on."""
     end = at + s[_LENGTH]
     while at < end:
-        value = s[at] + s[more]
-        if value > 32767:
-            value = 32767
-        elif value < -32768:
-            value = -32768
-        s[at] = value
+        s[at] += s[more]
         at += 1
         more += 1
 
@@ -116,3 +111,4 @@ def noise_add(s, tables):
     filter_of(s, tables, _CNG_NLSF, _ACTIVE)
     filtered(s, _CNG_STATE, length, gain >> 6, _PULSES - _SAMPLES)
     add(s, _OUT, _PULSES)
+    clamp(s, _OUT, length, 0)

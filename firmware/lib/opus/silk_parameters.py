@@ -1,5 +1,7 @@
 """SILK gains, frequencies and lags (RFC 6716 sections 4.2.7.4 to 4.2.7.6) of their indices."""
 
+from array import array
+
 import micropython
 from micropython import const
 
@@ -30,16 +32,14 @@ _LPC1 = const(100)
 _NLSF = const(116)
 _LAST_NLSF = const(132)
 _NLSF0 = const(164)
-_STEP = const(256)
+_APART = const(201)
+_PREDICTOR = const(220)
+_SPACES = const(256)
+_ROOM = const(274)
 _NB_PREDICT = const(1872)
 _WB_PREDICT = const(1890)
-_NB_SELECT = const(1456)
-_WB_SELECT = const(1616)
 _NB_CODEBOOK = const(1920)
 _WB_CODEBOOK = const(2240)
-_LTP_VQ_0 = const(2752)
-_LTP_VQ_1 = const(2792)
-_LTP_VQ_2 = const(2872)
 _LAGS_NB_10 = const(3032)
 _LAGS_NB = const(3038)
 _LAGS_WB_10 = const(3082)
@@ -48,162 +48,143 @@ _NB_SPACING = const(3242)
 _WB_SPACING = const(3264)
 _NB_WEIGHT = const(3298)
 _WB_WEIGHT = const(3938)
+_CONDITIONAL = const(2)  # as in `silk_side`
 _AFTER_LOSS = const(63570)  # Q16
+
+_FILTERS = (2752, 2792, 2872)  # by periodicity
+_SCALES = (15565, 12288, 8192)  # Q14
+
+
+def _gain(index):
+    """Return the gain in Q16 of its index: 1907825 / 65536 steps of 1/128 octave."""
+    level = min(index * 29 + (index * 7281 >> 16) + 2090, 3967)
+    part = level & 127
+    linear = 1 << (level >> 7)
+    curve = part + (part * (128 - part) * -174 >> 16)
+    return linear + (linear * curve >> 7 if level < 2048 else (linear >> 7) * curve)
+
+
+_GAINS = array("i", [_gain(index) for index in range(64)])
 
 
 @micropython.viper
-def gains(s: ptr32, conditional: int):
-    """Make gains in Q16 of their indices (section 4.2.7.4)."""
+def gains(s: ptr32, table: ptr32):
+    """Make gains of their changes (section 4.2.7.4)."""
     last = s[_LAST_GAIN]
-    count = s[_SUBFRAMES]
     index = 0
-    while index < count:
+    while index < s[_SUBFRAMES]:
         value = s[_GAIN_INDEX + index]
-        if index == 0 and conditional != 2:
-            last -= 16
-            if value > last:
-                last = value
-        else:
-            value -= 4
-            if value > last + 8:
-                last += value * 2 - (last + 8)
-            else:
-                last += value
+        last += value - 4
+        value += value - 16
+        if last < value:
+            last = value
         if last < 0:
             last = 0
         elif last > 63:
             last = 63
-        # 1907825 / 65536 steps of 1/128 octave
-        level = last * 29 + (last * 7281 >> 16) + 2090
-        if level > 3967:
-            level = 3967
-        part = level & 127
-        linear = 1 << (level >> 7)
-        curve = part + (part * (128 - part) * -174 >> 16)
-        if level < 2048:
-            linear += linear * curve >> 7
-        else:
-            linear += (linear >> 7) * curve
-        s[_GAIN + index] = linear
+        s[_GAIN + index] = table[last]
         index += 1
     s[_LAST_GAIN] = last
 
 
-@micropython.viper
-def frequencies(s: ptr32, tables: ptr8) -> int:
-    """Make the line spectral frequencies in Q15 (sections 4.2.7.5.3 and 4.2.7.5.4).
-
-    Returns 1 if `settle` is needed.
-    """
+def spaces(s, tables):
+    """Sum the least distances of the frequencies up, for `stabilise`: once for each rate."""
     order = s[_ORDER]
-    predict = _NB_PREDICT
-    select = _NB_SELECT
-    codebook = _NB_CODEBOOK
-    weights = _NB_WEIGHT
-    spacing = _NB_SPACING
-    step = 11796
-    if order == 16:
-        predict = _WB_PREDICT
-        select = _WB_SELECT
-        codebook = _WB_CODEBOOK
-        weights = _WB_WEIGHT
-        spacing = _WB_SPACING
-        step = 9830
-    first = s[_NLSF_INDEX]
-    select += first * (order >> 1)
-    codebook += first * order
-    weights += first * order * 2
+    at = _WB_SPACING if order == 16 else _NB_SPACING
+    total = 0
+    for index in range(order + 1):
+        s[_SPACES + index] = total
+        total += tables[at] | tables[at + 1] << 8
+        at += 2
+    s[_SPACES + order + 1] = s[_SPACES + order]
+    s[_ROOM] = 32768 - total
+
+
+@micropython.viper
+def frequencies(s: ptr32, tables: ptr8, predict: int, codebook: int, weights: int, step: int):
+    """Make the line spectral frequencies (section 4.2.7.5.3), the last first.
+
+    They are in Q15, each less the sum of the least distances before it.
+    """
+    index = s[_ORDER]
+    weights += index + index
     residual = 0
-    index = order - 1
-    while index >= 0:
-        entry = tables[select + (index >> 1)] >> ((index & 1) << 2) & 1
-        predicted = residual * tables[predict + index + entry * (order - 1)] >> 8
-        residual = s[_NLSF_INDEX + 1 + index] << 10
-        if residual > 0:
-            residual -= 102
-        elif residual < 0:
-            residual += 102
-        residual = (residual * step >> 16) + predicted
-        weight = tables[weights + index * 2] | (tables[weights + index * 2 + 1] << 8)
+    while index:
+        index -= 1
+        weights -= 2
+        at = predict + index
+        if s[_PREDICTOR + index]:
+            at += s[_ORDER] - 1
+        value = s[_NLSF_INDEX + 1 + index]
+        if value:
+            value = (value << 10) - (value >> 31 | 1) * 102
+        residual = (residual * tables[at] >> 8) + (value * step >> 16)
         value = residual << 14
-        value = 0 - (0 - value) // weight if value < 0 else value // weight
-        value += tables[codebook + index] << 7
+        at = tables[weights] | (tables[weights + 1] << 8)
+        if value < 0:  # it is to be rounded to 0
+            value += at - 1
+        value = value // at + (tables[codebook + index] << 7)
         if value < 0:
             value = 0
         elif value > 32767:
             value = 32767
-        s[_NLSF + index] = value
-        index -= 1
-    return int(stabilise(s, tables, spacing))
+        s[_APART + 1 + index] = value - s[_SPACES + 1 + index]
 
 
 @micropython.viper
-def stabilise(s: ptr32, tables: ptr8, spacing: int) -> int:
-    """Move frequencies apart to their least distance (4.2.7.5.4); return 1 if that has no end."""
-    order = s[_ORDER]
-    index = 0
-    while index <= order:
-        s[_STEP + index] = tables[spacing + index * 2] | (tables[spacing + index * 2 + 1] << 8)
-        index += 1
-    rounds = 0
-    while rounds < 20:
+def stabilise(s: ptr32, index: int) -> int:
+    """Move frequencies apart to their least distance (4.2.7.5.4); return 1 if that has no end.
+
+    What `frequencies` gives must not fall, between 0 and the room that is left: the two that fall
+    most meet in the middle, again and again. `index` is only a register.
+    """
+    end = s[_ORDER] + 2
+    room = s[_ROOM]
+    rounds = 21
+    while True:
+        s[_APART] = 0
+        s[_APART - 1 + end] = room
         least = 0
-        at = -1
         before = 0
-        index = 0
-        while index <= order:
-            here = 32768
-            if index < order:
-                here = s[_NLSF + index]
-            distance = here - before - s[_STEP + index]
-            if distance < least:
-                least = distance
+        index = 1
+        while index < end:
+            here = s[_APART + index]
+            before = here - before
+            if before < least:
+                least = before
                 at = index
             before = here
             index += 1
-        if at < 0:
-            return 0
-        if at == 0:
-            s[_NLSF] = s[_STEP]
-        elif at == order:
-            s[_NLSF + order - 1] = 32768 - s[_STEP + order]
+        rounds -= 1
+        if rounds and least:
+            odd = (s[_SPACES + at] ^ s[_SPACES - 1 + at]) & 1
+            here = (s[_APART + at] + s[_APART - 1 + at] + 1 + odd) >> 1
+            if here < 0:
+                here = 0
+            elif here > room + odd:
+                here = room + odd
+            s[_APART + at] = here
+            s[_APART - 1 + at] = here
         else:
-            half = s[_STEP + at] >> 1
-            lowest = half
-            index = 0
-            while index < at:
-                lowest += s[_STEP + index]
+            index = 2
+            while index < end:
+                s[_NLSF - 2 + index] = s[_APART - 1 + index] + s[_SPACES - 1 + index]
                 index += 1
-            highest = 32768 - half
-            index = order
-            while index > at:
-                highest -= s[_STEP + index]
-                index -= 1
-            centre = (s[_NLSF + at - 1] + s[_NLSF + at] + 1) >> 1
-            if lowest > highest:  # cannot be with these tables; the RFC's limit then is the lower
-                highest = lowest
-            if centre < lowest:
-                centre = lowest
-            elif centre > highest:
-                centre = highest
-            s[_NLSF + at - 1] = centre - half
-            s[_NLSF + at] = centre - half + s[_STEP + at]
-        rounds += 1
-    return 1
+            return least
 
 
 def settle(s):
     """Sort frequencies that do not come to rest, and force the least distance."""
     order = s[_ORDER]
     values = sorted(s[index] for index in range(_NLSF, _NLSF + order))
-    least = s[_STEP]
+    least = s[_SPACES + 1]
     for index in range(order):
         values[index] = max(values[index], least)
-        least = min(values[index] + s[_STEP + index + 1], 32767)
-    most = 32768 - s[_STEP + order]
+        least = min(values[index] + s[_SPACES + 2 + index] - s[_SPACES + 1 + index], 32767)
+    most = s[_ROOM] + s[_SPACES + order]
     for index in range(order - 1, -1, -1):
-        s[_NLSF + index] = min(values[index], most)
-        most = s[_NLSF + index] - s[_STEP + index]
+        most = s[_NLSF + index] = min(values[index], most)
+        most -= s[_SPACES + 1 + index] - s[_SPACES + index]
 
 
 @micropython.viper
@@ -218,64 +199,45 @@ def interpolate(s: ptr32):
 
 
 @micropython.viper
-def pitch(s: ptr32, tables: ptr8):
-    """Make lags, long-term filters in Q14 and their scale (sections 4.2.7.6.1 to .3)."""
-    count = s[_SUBFRAMES]
+def pitch(s: ptr32, tables: ptr8, contour: int, width: int, codebook: int):
+    """Make the subframes' lags and long-term filters in Q14 (sections 4.2.7.6.1 and .2)."""
+    shortest = s[_KHZ] * 2
+    most = s[_KHZ] * 16
+    out = _LTP
     index = 0
-    if s[_TYPE] != 2:
-        s[_LTP_SCALE_Q14] = 0
-        while index < 20:
-            s[_LTP + index] = 0
-            index += 1
-        index = 0
-        while index < 4:
-            s[_PITCH + index] = 0
-            index += 1
-        return
-    khz = s[_KHZ]
-    if khz == 8:
-        contours = _LAGS_NB
-        width = 11
-        if count == 2:
-            contours = _LAGS_NB_10
-            width = 3
-    else:
-        contours = _LAGS_WB
-        width = 34
-        if count == 2:
-            contours = _LAGS_WB_10
-            width = 12
-    codebook = _LTP_VQ_0
-    if s[_PERIODICITY] == 1:
-        codebook = _LTP_VQ_1
-    elif s[_PERIODICITY] == 2:
-        codebook = _LTP_VQ_2
-    while index < count:
-        shift = (tables[contours + width * index + s[_CONTOUR]] ^ 128) - 128
-        lag = khz * 2 + s[_LAG] + shift
-        if lag < khz * 2:
-            lag = khz * 2
-        elif lag > khz * 18:
-            lag = khz * 18
-        s[_PITCH + index] = lag
+    while index < s[_SUBFRAMES]:
+        lag = s[_LAG] + (tables[contour] ^ 128) - 128
+        contour += width
+        if lag < 0:
+            lag = 0
+        elif lag > most:
+            lag = most
+        s[_PITCH + index] = lag + shortest
         row = codebook + s[_LTP_INDEX + index] * 5
-        tap = 0
-        while tap < 5:
-            s[_LTP + index * 5 + tap] = ((tables[row + tap] ^ 128) - 128) << 7
-            tap += 1
         index += 1
-    scale = 15565
-    if s[_SCALE] == 1:
-        scale = 12288
-    elif s[_SCALE] == 2:
-        scale = 8192
-    s[_LTP_SCALE_Q14] = scale
+        end = out + 5
+        while out < end:
+            s[out] = ((tables[row] ^ 128) - 128) << 7
+            row += 1
+            out += 1
 
 
 def parameters(s, tables, conditional):
     """Turn the indices of a frame into gains, filters and lags."""
-    gains(s, conditional)
-    if frequencies(s, tables):
+    if conditional != _CONDITIONAL:
+        s[_LAST_GAIN] = max(s[_GAIN_INDEX], s[_LAST_GAIN] - 16)
+        s[_GAIN_INDEX] = 4  # no change
+    gains(s, _GAINS)
+    first = s[_NLSF_INDEX]
+    if s[_ORDER] == 16:
+        frequencies(
+            s, tables, _WB_PREDICT, _WB_CODEBOOK + first * 16, _WB_WEIGHT + first * 32, 9830
+        )
+    else:
+        frequencies(
+            s, tables, _NB_PREDICT, _NB_CODEBOOK + first * 10, _NB_WEIGHT + first * 20, 11796
+        )
+    if stabilise(s, 0):
         settle(s)
     filter_of(s, tables, _NLSF, _LPC1)
     if s[_FRESH]:
@@ -287,6 +249,14 @@ def parameters(s, tables, conditional):
         copy(s, _LPC1, s, _LPC0, 16)
     copy(s, _NLSF, s, _LAST_NLSF, 16)
     if s[_LOST]:
-        expand_narrow(s, _LPC0, s[_ORDER], _AFTER_LOSS)
-        expand_narrow(s, _LPC1, s[_ORDER], _AFTER_LOSS)
-    pitch(s, tables)
+        expand_narrow(s, _LPC0, _AFTER_LOSS)
+        expand_narrow(s, _LPC1, _AFTER_LOSS)
+    s[_LTP_SCALE_Q14] = 0
+    if s[_TYPE] == 2:
+        s[_LTP_SCALE_Q14] = _SCALES[s[_SCALE]]
+        short = s[_SUBFRAMES] == 2
+        if s[_KHZ] == 8:
+            contour, width = (_LAGS_NB_10, 3) if short else (_LAGS_NB, 11)
+        else:
+            contour, width = (_LAGS_WB_10, 12) if short else (_LAGS_WB, 34)
+        pitch(s, tables, contour + s[_CONTOUR], width, _FILTERS[s[_PERIODICITY]])

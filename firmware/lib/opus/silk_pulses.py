@@ -23,81 +23,77 @@ _NODES = const(1936)
 _RATE_LEVEL = const(319)
 _BLOCK = const(337)
 _SHELL_OFFSETS = const(517)
-_SHELL_0 = const(534)
-_SHELL_1 = const(686)
-_SHELL_2 = const(838)
-_SHELL_3 = const(990)
+_SHELL_0 = const(534)  # the first of four
 _SIGN = const(1142)
 _SHELL_ORDER = const(5220)
+_SHELL_TABLES = const(5261)
+
+
+def pulses(s, rc, data, tables):
+    """Decode the pulses of a frame with their signs (sections 4.2.7.8.1 to .5)."""
+    blocks = (s[_LENGTH] + 15) >> 4
+    level = icdf(rc, data, tables, _RATE_LEVEL + (s[_TYPE] >> 1) * 9)
+    sums(s, rc, data, tables, _BLOCK + level * 18, blocks)
+    shells(0, 0, s, rc, data, tables, blocks)
+    bits(0, 0, s, rc, data, tables, blocks, 1)
+    bits(0, 0, s, rc, data, tables, blocks, 0)
 
 
 @micropython.viper
-def pulses(s: ptr32, rc: ptr32, data: ptr8, tables: ptr8):
-    """Decode the pulses of a frame with their signs (sections 4.2.7.8.1 to .5)."""
-    blocks = (s[_LENGTH] + 15) >> 4
-    row = _BLOCK + int(icdf(rc, data, tables, _RATE_LEVEL + (s[_TYPE] >> 1) * 9)) * 18
+def sums(s: ptr32, rc: ptr32, data: ptr8, tables: ptr8, row: int, blocks: int):
+    """Decode the blocks' sums of pulses, and how many bits follow for each pulse."""
     block = 0
     while block < blocks:
-        count = int(icdf(rc, data, tables, row))
-        extra = 0
+        at = row
+        extra = -1
+        count = 17
         while count == 17:
+            count = int(icdf(rc, data, tables, at))
             extra += 1
-            shorter = 1 if extra == 10 else 0
-            count = int(icdf(rc, data, tables, _BLOCK + 162 + shorter))
+            at = _BLOCK + 162
+            if extra == 9:
+                at += 1
         s[_SUMS + block] = count
         s[_SUMS + 20 + block] = extra
         block += 1
-    shells(0, 0, s, rc, data, tables, blocks)
-    signs(0, 0, s, rc, data, tables, blocks)
 
 
 @micropython.viper
 def shells(low: int, at: int, s: ptr32, rc: ptr32, data: ptr8, tables: ptr8, blocks: int):
-    """Split the sums of the blocks down to samples, then append the least significant bits.
+    """Split the sums of the blocks down to samples.
 
     `low` and `at` are only registers.
     """
     span = rc[_RANGE]
     value = rc[_VALUE]
     front = rc[_FRONT]
-    size = rc[_SIZE]
     last = rc[_LAST]
-    block = 0
-    while block < blocks:
-        total = s[_SUMS + block]
-        out = _PULSES - 16 + block * 16
-        s[_NODES + 1] = total
-        step = 0
-        while step < 15:
-            node = tables[_SHELL_ORDER + step]
+    out = _PULSES - 16
+    end = out + (blocks << 4)
+    block = _SUMS
+    while out < end:
+        s[_NODES + 1] = s[block]
+        block += 1
+        step = _SHELL_ORDER
+        while step < _SHELL_ORDER + 15:
+            node = tables[step]
             total = s[_NODES + node]
             left = 0
             if total:
-                at = tables[_SHELL_OFFSETS + total]
-                if node > 7:
-                    at += _SHELL_0
-                elif node > 3:
-                    at += _SHELL_1
-                elif node > 1:
-                    at += _SHELL_2
-                else:
-                    at += _SHELL_3
+                at = tables[_SHELL_TABLES + node] * 152 + tables[_SHELL_OFFSETS + total] + _SHELL_0
                 left = at
                 unit = int((uint(span) + 1) >> 8)
                 low = unit * tables[at]
-                if value >= low:
-                    span -= low
-                else:
-                    while value < low:
-                        high = low
-                        at += 1
-                        low = unit * tables[at]
-                    span = high - low - 1
+                while value < low:
+                    span = low - 1
+                    at += 1
+                    low = unit * tables[at]
+                span -= low
                 value -= low
                 left = at - left
-                while (span >> 23) == 0:
+                while not span >> 23:
                     byte = 0
-                    if front < size:
+                    if front < rc[_SIZE]:
                         byte = data[front]
                     front += 1
                     span = (span << 8) | 255
@@ -110,37 +106,7 @@ def shells(low: int, at: int, s: ptr32, rc: ptr32, data: ptr8, tables: ptr8, blo
             s[at] = left
             s[at + 1] = total - left
             step += 1
-        block += 1
-    block = 0
-    while block < blocks:
-        extra = s[_SUMS + 20 + block]
-        if extra:
-            out = _PULSES + block * 16
-            end = out + 16
-            while out < end:
-                total = s[out]
-                step = 0
-                while step < extra:
-                    low = int((uint(span) + 1) >> 8) * 120
-                    total += total
-                    if value >= low:
-                        span -= low
-                        value -= low
-                    else:
-                        span = low - 1
-                        total += 1
-                    while (span >> 23) == 0:
-                        byte = 0
-                        if front < size:
-                            byte = data[front]
-                        front += 1
-                        span = (span << 8) | 255
-                        value = (value << 8) | ((((last << 8) | byte) >> 1 & 255) ^ 255)
-                        last = byte
-                    step += 1
-                s[out] = total
-                out += 1
-        block += 1
+        out += 16
     rc[_RANGE] = span
     rc[_VALUE] = value
     rc[_FRONT] = front
@@ -148,60 +114,79 @@ def shells(low: int, at: int, s: ptr32, rc: ptr32, data: ptr8, tables: ptr8, blo
 
 
 @micropython.viper
-def signs(out: int, low: int, s: ptr32, rc: ptr32, data: ptr8, tables: ptr8, blocks: int):
-    """Decode the signs of all pulses that are not zero; `out` and `low` are only registers."""
+def bits(
+    out: int, low: int, s: ptr32, rc: ptr32, data: ptr8, tables: ptr8, blocks: int, least: int
+):
+    """Append the least significant bits of the pulses, or without `least` decode their signs.
+
+    `out` and `low` are only registers.
+    """
     span = rc[_RANGE]
     value = rc[_VALUE]
     front = rc[_FRONT]
-    size = rc[_SIZE]
     last = rc[_LAST]
     row = _SIGN + 7 * (s[_OFFSET] + 2 * s[_TYPE])
+    factor = 3 * least - 1
     block = 0
     while block < blocks:
-        count = s[_SUMS + block]
-        if count or s[_SUMS + 20 + block]:
-            if count > 6:
-                count = 6
-            chance = tables[row + count]
-            out = _PULSES + block * 16
+        out = _PULSES + block * 16
+        extra = s[_SUMS + 20 + block]
+        chance = 120
+        if least == 0:
+            chance = s[_SUMS + block]
+            extra += chance
+            if chance > 6:
+                chance = 6
+            chance = tables[row + chance]
+        block += 1
+        if extra:
             end = out + 16
             while out < end:
-                if s[out]:
+                step = extra
+                total = s[out]
+                if least == 0:
+                    step = 0
+                    if total:
+                        step = 1
+                while step:
                     low = int((uint(span) + 1) >> 8) * chance
                     if value >= low:
                         span -= low
                         value -= low
-                        s[out] = 0 - s[out]
+                        total *= factor  # doubled, or with its sign changed
                     else:
                         span = low - 1
-                    while (span >> 23) == 0:
+                        total += (total + 1) * least
+                    while not span >> 23:
                         byte = 0
-                        if front < size:
+                        if front < rc[_SIZE]:
                             byte = data[front]
                         front += 1
                         span = (span << 8) | 255
                         value = (value << 8) | ((((last << 8) | byte) >> 1 & 255) ^ 255)
                         last = byte
+                    step -= 1
+                s[out] = total
                 out += 1
-        block += 1
     rc[_RANGE] = span
     rc[_VALUE] = value
     rc[_FRONT] = front
     rc[_LAST] = last
 
 
+def offset_of(s):
+    """Return by how much the excitation is off its pulses, Q14."""
+    if s[_TYPE] == 2:
+        return 1600 if s[_OFFSET] else 512
+    return 3840 if s[_OFFSET] else 1600
+
+
 @micropython.viper
-def excitation(random: uint, index: int, s: ptr32):
+def excitation(random: uint, index: int, s: ptr32, offset: int):
     """Turn pulses into the excitation, with pseudo-random signs (section 4.2.7.8.6).
 
     `random` and `index` are only registers.
     """
-    offset = 100
-    if s[_TYPE] == 2:
-        offset = 100 if s[_OFFSET] else 32
-    elif s[_OFFSET]:
-        offset = 240
-    offset <<= 4
     random = uint(s[_SEED])
     end = _EXCITATION + s[_LENGTH]
     index = _EXCITATION

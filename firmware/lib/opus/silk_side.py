@@ -23,6 +23,7 @@ _CODED = const(20)
 _GAIN_INDEX = const(24)
 _LTP_INDEX = const(28)
 _NLSF_INDEX = const(32)
+_PREDICTOR = const(220)
 
 _TYPE_INACTIVE = const(0)
 _TYPE_ACTIVE = const(2)
@@ -61,35 +62,19 @@ CONDITIONAL = const(2)
 
 
 @micropython.viper
-def row(s: ptr32, rc: ptr32, data: ptr8, tables: ptr8, at: int, count: int, offset: int):
-    """Decode `count` symbols with one table into `s` from `at` on."""
-    end = at + count
-    while at < end:
-        s[at] = int(icdf(rc, data, tables, offset))
-        at += 1
-
-
-@micropython.viper
-def spectrum(s: ptr32, rc: ptr32, data: ptr8, tables: ptr8):
-    """Decode the indices of the frequencies (section 4.2.7.5.1 and .2)."""
-    order = s[_ORDER]
-    stage1 = _NB_STAGE1
-    stage2 = _NB_STAGE2
-    select = _NB_SELECT
-    if order == 16:
-        stage1 = _WB_STAGE1
-        stage2 = _WB_STAGE2
-        select = _WB_SELECT
-    symbol = int(icdf(rc, data, tables, stage1 + (s[_TYPE] >> 1) * 32))
-    s[_NLSF_INDEX] = symbol
-    select += symbol * (order >> 1)
+def spectrum(s: ptr32, rc: ptr32, data: ptr8, tables: ptr8, select: int, stage2: int):
+    """Decode indices of the frequencies (section 4.2.7.5.2), and which predictors are theirs."""
     index = 0
-    while index < order:
+    while index < s[_ORDER]:
         entry = tables[select + (index >> 1)] >> ((index & 1) << 2)
-        symbol = int(icdf(rc, data, tables, stage2 + (entry >> 1 & 7) * 9))
-        if symbol & 7 == 0:
+        s[_PREDICTOR + index] = entry & 1
+        symbol = int(icdf(rc, data, tables, (entry >> 1 & 7) * 9 + stage2))
+        if not symbol & 7:
             more = int(icdf(rc, data, tables, _EXTENSION))
-            symbol += more if symbol else 0 - more
+            if symbol:
+                symbol += more
+            else:
+                symbol -= more
         index += 1
         s[_NLSF_INDEX + index] = symbol - 4
 
@@ -111,8 +96,15 @@ def indices(s, rc, data, tables, active, conditional, channel):
         symbol = icdf(rc, data, tables, _T_GAIN + kind * 8) << 3
         symbol += icdf(rc, data, tables, _UNIFORM8)
     s[_GAIN_INDEX] = symbol
-    row(s, rc, data, tables, _GAIN_INDEX + 1, subframes - 1, _DELTA_GAIN)
-    spectrum(s, rc, data, tables)
+    for at in range(_GAIN_INDEX + 1, _GAIN_INDEX + subframes):
+        s[at] = icdf(rc, data, tables, _DELTA_GAIN)
+    wide = s[_ORDER] == 16
+    symbol = icdf(rc, data, tables, (_WB_STAGE1 if wide else _NB_STAGE1) + (kind >> 1) * 32)
+    s[_NLSF_INDEX] = symbol
+    if wide:
+        spectrum(s, rc, data, tables, _WB_SELECT + symbol * 8, _WB_STAGE2)
+    else:
+        spectrum(s, rc, data, tables, _NB_SELECT + symbol * 5, _NB_STAGE2)
     long = subframes == 4
     s[_INTERPOLATION] = icdf(rc, data, tables, _T_INTERPOLATION) if long else 4
 
@@ -137,7 +129,8 @@ def indices(s, rc, data, tables, active, conditional, channel):
         symbol = icdf(rc, data, tables, _T_PERIODICITY)
         s[_PERIODICITY] = symbol
         filters = _LTP_2 if symbol == 2 else _LTP_1 if symbol else _LTP_0
-        row(s, rc, data, tables, _LTP_INDEX, subframes, filters)
+        for at in range(_LTP_INDEX, _LTP_INDEX + subframes):
+            s[at] = icdf(rc, data, tables, filters)
         s[_SCALE] = icdf(rc, data, tables, _LTP_SCALE) if conditional == ALONE else 0
     s[coded] = kind
     s[_SEED] = icdf(rc, data, tables, _UNIFORM4)

@@ -5,7 +5,7 @@ from micropython import const
 
 from opus.mix import copy
 from opus.silk_core import predict_long, predict_short, rewhiten, scale
-from opus.silk_lpc import inverse, product
+from opus.silk_lpc import inverse
 
 _SUBFRAMES = const(1)
 _SUBLENGTH = const(2)
@@ -25,6 +25,7 @@ _LTP = const(64)
 _LPC0 = const(84)
 _STATE = const(148)
 _ACTIVE = const(164)
+_TAPS = const(235)
 _EXCITATION = const(336)
 _SAMPLES = const(656)
 _RESIDUAL = const(1296)
@@ -43,9 +44,16 @@ def ratio(s: ptr32, a: int, b: int) -> int:
     while (b >> 30) == 0:
         b <<= 1
         room -= 1
-    top = 0x1FFFFFFF // (b >> 16)
+    high = b >> 16
+    b &= 0xFFFF
+    top = 0x1FFFFFFF // high
     result = (a >> 16) * top + ((a & 0xFFFF) * top >> 16)
-    s[_SCRATCH] = a - (int(product(s, b, result)) << 3)  # wrap
+    # what is left, by the upper 32 bits of b * result
+    low = result & 0xFFFF
+    middle = int(uint(b * low) >> 16) + high * low  # wrap
+    low = b * (result >> 16) + (middle & 0xFFFF)
+    high = high * (result >> 16) + (middle >> 16) + (low >> 16)
+    s[_SCRATCH] = a - (high << 3)  # wrap
     a = s[_SCRATCH]
     result += (a >> 16) * top + ((a & 0xFFFF) * top >> 16)
     if room < 0:
@@ -58,6 +66,8 @@ def synthesise(s):
     length = s[_SUBLENGTH]
     copy(s, _STATE, s, _FILTERED, 16)
     at = s[_HISTORY]
+    source = _EXCITATION
+    filtered = _FILTERED + 16
     for k in range(s[_SUBFRAMES]):
         if not k & 1:
             copy(s, _LPC0 + k * 8, s, _ACTIVE, 16)
@@ -65,17 +75,18 @@ def synthesise(s):
         change = 65536
         if gain != s[_LAST_GAIN]:
             change = ratio(s, s[_LAST_GAIN], gain)
-            scale(s, _FILTERED, _FILTERED + 16, change)
+            scale(s, filtered - 16, filtered, change, 0)
             s[_LAST_GAIN] = gain
-        taps = _LTP + k * 5
         voiced = s[_TYPE] == 2
-        if s[_LOST] and s[_LAST_TYPE] == 2 and not voiced and k < 2:
+        if voiced:
+            copy(s, _LTP + k * 5, s, _TAPS, 5)
+        elif s[_LOST] and s[_LAST_TYPE] == 2 and k < 2:
             # no abrupt end of a concealed vowel
             for index in range(5):
-                s[taps + index] = _QUARTER if index == 2 else 0
+                s[_TAPS + index] = _QUARTER if index == 2 else 0
             s[_PITCH + k] = s[_LAST_LAG]
             voiced = True
-        source = _EXCITATION + k * length
+        end = filtered + length
         if voiced:
             lag = s[_PITCH + k]
             if k == 0 or (k == 2 and s[_INTERPOLATION] < 4):
@@ -84,33 +95,25 @@ def synthesise(s):
                     backward = (backward * s[_LTP_SCALE_Q14] >> 16) << 2
                 rewhiten(s, 0, at - lag - 2, at, backward)
             elif change != 65536:
-                scale(s, _RESIDUAL + at - lag - 2, _RESIDUAL + at, change)
-            predict_long(s, 0, at, length, lag, taps, source)
+                scale(s, _RESIDUAL + at - lag - 2, _RESIDUAL + at, change, 0)
+            predict_long(s, 0, at, lag, source, filtered, end)
         else:
-            copy(s, source, s, _FILTERED + 16, length)
-        predict_short(s, 0, length, gain >> 6, at)
+            copy(s, source, s, filtered, length)
+        predict_short(s, 0, filtered, end, gain >> 6, at)
         at += length
-    copy(s, _FILTERED, s, _STATE, 16)
+        source += length
+        filtered = end
+    copy(s, filtered - 16, s, _STATE, 16)
 
 
-@micropython.viper
-def move(s: ptr32, at: int, end: int, back: int):
-    """Fill the words from `at` up to `end`, a multiple of four, with those `back` further on."""
-    while at < end:
-        s[at] = s[at + back]
-        s[at + 1] = s[at + 1 + back]
-        s[at + 2] = s[at + 2 + back]
-        s[at + 3] = s[at + 3 + back]
-        at += 4
-
-
-def copy_out(s, last):
+def copy_out(s, words, last):
     """Copy the frame behind the history to the output, and move the history on.
 
-    `last`: the length of the frame before, whose end stays in front of the output.
+    `words` are a view of `s`; `last` is the length of the frame before, whose end stays in front
+    of the output.
     """
     length = s[_LENGTH]
-    history = s[_HISTORY]
-    move(s, _OUT - 64, _OUT, last)
-    move(s, _OUT, _OUT + length, _SAMPLES + history - _OUT)
-    move(s, _SAMPLES, _SAMPLES + history, length)
+    history = _SAMPLES + s[_HISTORY]
+    words[_OUT - 64 : _OUT] = words[_OUT - 64 + last : _OUT + last]
+    words[_OUT : _OUT + length] = words[history : history + length]
+    words[_SAMPLES:history] = words[_SAMPLES + length : history + length]
