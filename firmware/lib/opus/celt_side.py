@@ -10,7 +10,7 @@ from opus.celt_allocation import allocate
 from opus.rc import (
     bit_logp,
     decode,
-    icdf_small,
+    icdf,
     raw_bits,
     tell,
     tell_fraction,
@@ -78,7 +78,7 @@ def head(c, rc, data, tables):
             c[_PITCH] = (16 << octave) + raw_bits(rc, data, 4 + octave) - 1
             c[_GAIN] = 3072 * (raw_bits(rc, data, 3) + 1)
             if tell(rc) + 2 <= total:
-                c[_TAPSET] = icdf_small(rc, data, tables, _T_TAPSET, 2)
+                c[_TAPSET] = icdf(rc, data, tables, _T_TAPSET, 2)
         used = tell(rc)
     c[_TRANSIENT] = 0
     if c[_LM] > 0 and used + 3 <= total:
@@ -103,11 +103,11 @@ def head(c, rc, data, tables):
     c[_TF_ROW] = row
     c[_SPREAD] = 2
     if tell(rc) + 4 <= total:
-        c[_SPREAD] = icdf_small(rc, data, tables, _T_SPREAD, 5)
+        c[_SPREAD] = icdf(rc, data, tables, _T_SPREAD, 5)
     left = boosts(c, start, rc, data, tables)
     c[_TRIM] = 5
     if tell_fraction(rc) + 48 <= left:
-        c[_TRIM] = icdf_small(rc, data, tables, _T_TRIM, 7)
+        c[_TRIM] = icdf(rc, data, tables, _T_TRIM, 7)
     allocate(c, rc, data, tables)
     refine(c, start, rc, data, 2)
 
@@ -132,7 +132,7 @@ def after_loss(c):
 def small_step(rc, data, tables, left):
     """Decode a step of 6 dB where less than 15 bits are left (section 4.3.2.1)."""
     if left >= 2:
-        step = icdf_small(rc, data, tables, _T_TAPSET, 2)
+        step = icdf(rc, data, tables, _T_TAPSET, 2)
         return (step >> 1) ^ -(step & 1)
     return -bit_logp(rc, data, 1) if left == 1 else -1
 

@@ -63,15 +63,11 @@ def renormalise(rc: ptr32, data: ptr8):
 
 
 @micropython.viper
-def icdf(rc: ptr32, data: ptr8, tables: ptr8, offset: int) -> int:
-    """Decode with the table at `offset`, in 1/256 (section 4.1.3.3).
-
-    8192 more in `offset` stand for 1/128, and so on up to 1/4.
-    """
+def icdf(rc: ptr32, data: ptr8, tables: ptr8, offset: int, bits: int) -> int:
+    """Decode with the table at `offset`, in 1/2^bits (bits 2 to 8, section 4.1.3.3)."""
     span = rc[_RANGE]
     value = rc[_VALUE]
-    unit = int((uint(span) + 1) >> (8 - (offset >> 13)))
-    offset &= 0x1FFF
+    unit = int((uint(span) + 1) >> bits)
     at = offset
     low = unit * tables[at]
     while value < low:
@@ -84,11 +80,6 @@ def icdf(rc: ptr32, data: ptr8, tables: ptr8, offset: int) -> int:
     rc[_VALUE] = value
     renormalise(rc, data)
     return at - offset
-
-
-def icdf_small(rc, data, tables, offset, bits):
-    """Decode with the table at `offset`, in 1/2^bits (bits 2 to 8)."""
-    return icdf(rc, data, tables, offset + ((8 - bits) << 13))
 
 
 @micropython.viper

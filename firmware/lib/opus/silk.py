@@ -136,7 +136,7 @@ class Silk:
         for channel in range(channels):
             flags = any_spare >> channel & 1
             if flags and frames > 1:
-                flags = icdf(rc, data, TABLES, _LBRR_2 if frames == 2 else _LBRR_3) + 1
+                flags = icdf(rc, data, TABLES, _LBRR_2 if frames == 2 else _LBRR_3, 8) + 1
             for index in range(frames):
                 spares[channel * 3 + index] = flags >> index & 1
         if spare or not any_spare:
@@ -147,7 +147,7 @@ class Silk:
                     if channels == 2 and channel == 0:
                         stereo_weights(rc, data, TABLES)
                         if not spares[3 + index]:
-                            icdf(rc, data, TABLES, _MIDDLE_ONLY)
+                            icdf(rc, data, TABLES, _MIDDLE_ONLY, 8)
                     follows = index > 0 and spares[channel * 3 + index - 1]
                     coding = _CONDITIONAL if follows else _ALONE
                     indices(s, rc, data, TABLES, 1, coding, channel)
@@ -166,7 +166,7 @@ class Silk:
         if self.channels == 2:
             stereo_weights(rc, data, TABLES)
             if not (spares if spare else self._active)[3 + index]:
-                middle_only = icdf(rc, data, TABLES, _MIDDLE_ONLY) != 0
+                middle_only = icdf(rc, data, TABLES, _MIDDLE_ONLY, 8) != 0
         follows = index > 0 and not (spare and not spares[index - 1])
         coding = _CONDITIONAL if follows else _ALONE
         active = spare or self._active[index]

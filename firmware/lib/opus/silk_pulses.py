@@ -32,7 +32,7 @@ _SHELL_TABLES = const(5261)
 def pulses(s, rc, data, tables):
     """Decode the pulses of a frame with their signs (sections 4.2.7.8.1 to .5)."""
     blocks = (s[_LENGTH] + 15) >> 4
-    level = icdf(rc, data, tables, _RATE_LEVEL + (s[_TYPE] >> 1) * 9)
+    level = icdf(rc, data, tables, _RATE_LEVEL + (s[_TYPE] >> 1) * 9, 8)
     sums(s, rc, data, tables, _BLOCK + level * 18, blocks)
     shells(0, 0, s, rc, data, tables, blocks)
     bits(0, 0, s, rc, data, tables, blocks, 1)
@@ -48,7 +48,7 @@ def sums(s: ptr32, rc: ptr32, data: ptr8, tables: ptr8, row: int, blocks: int):
         extra = -1
         count = 17
         while count == 17:
-            count = int(icdf(rc, data, tables, at))
+            count = int(icdf(rc, data, tables, at, 8))
             extra += 1
             at = _BLOCK + 162
             if extra == 9:
