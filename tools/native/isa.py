@@ -193,6 +193,14 @@ def _divide(signed, rest):
     return lambda m, i: m.set(i.r, m.divide(m.get(i.s), m.get(i.t), signed, rest))
 
 
+def _slli(m, i):
+    amount = _five(i.op2, i.t)
+    if amount:
+        m.set(i.r, m.funnel(m.get(i.s), m.imm(0), m.imm(amount)))
+    else:
+        m.fault("slli by 32, which the manual leaves open")
+
+
 def _five(high_bit, low):
     return (high_bit & 1) << 4 | low
 
@@ -340,22 +348,27 @@ def _table():
     row("ssl", 0xFFF0FF, 0x401000, lambda m, i: m.set_sar(m.sub(m.imm(32), amount(m, i))))
     row("ssai", 0xFFF0EF, 0x404000, lambda m, i: m.set_sar(m.imm(_five(i.t, i.s))))
     sar = lambda m: m.get_sar()  # noqa: E731
-    rrr("sll", 1, 10, lambda m, i: m.set(i.r, m.funnel(m.get(i.s), m.imm(0), sar(m))))
-    rrr("srl", 1, 9, lambda m, i: m.set(i.r, m.funnel(m.imm(0), m.get(i.t), sar(m))))
+    row(
+        "sll",
+        0xFF00FF,
+        0xA10000,
+        lambda m, i: m.set(i.r, m.funnel(m.get(i.s), m.imm(0), sar(m))),
+    )
+    row(
+        "srl",
+        0xFF0F0F,
+        0x910000,
+        lambda m, i: m.set(i.r, m.funnel(m.imm(0), m.get(i.t), sar(m))),
+    )
     rrr("src", 1, 8, lambda m, i: m.set(i.r, m.funnel(m.get(i.s), m.get(i.t), sar(m))))
-    rrr(
+    row(
         "sra",
-        1,
-        11,
+        0xFF0F0F,
+        0xB10000,
         lambda m, i: m.set(i.r, m.funnel(m.sign(m.get(i.t)), m.get(i.t), sar(m))),
     )
     for high in (0, 1):
-        rrr(
-            "slli",
-            1,
-            high,
-            lambda m, i: m.set(i.r, m.funnel(m.get(i.s), m.imm(0), m.imm(_five(i.op2, i.t)))),
-        )
+        rrr("slli", 1, high, _slli)
         rrr(
             "srai",
             1,

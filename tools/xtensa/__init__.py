@@ -27,7 +27,7 @@ The model is of instructions, not of time: no caches, no pipeline. A cycle figur
 is an estimate. `try` in viper code is not modelled.
 
 Two engines have one definition of the instructions (isa.py): "translator" makes LLVM code,
-"interpreter" is slow and plain.
+"interpreter" is slow and plain. A third, "qemu", is QEMU, where that is installed.
 """
 
 import ast

@@ -6,6 +6,7 @@ from .memory import Fault
 from .objects import HELPER_STRIDE, HELPERS, STACK, STACK_SIZE, signed
 
 POISON = 0xDEAD0000  # what the callee left in a8 to a15, of which the caller may use a10 only
+LOST_SAR = 13  # likewise
 _RETURN = 0x4200_0000  # return address of the outermost call
 
 
@@ -180,6 +181,7 @@ class Interpreter:
         for other in range(8, 16):
             self._registers[other] = POISON + other
         self._registers[10] = result
+        self._sar = LOST_SAR
 
     def leave(self):
         if self._registers[0] != _RETURN:

@@ -104,6 +104,10 @@ class Machine:
         self._total_helpers = collections.Counter()
         if engine == "interpreter":
             self.engine = Interpreter(self)
+        elif engine == "qemu":
+            from .qemu import Qemu
+
+            self.engine = Qemu(self)
         else:
             from .translator import Translator
 

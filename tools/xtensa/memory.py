@@ -10,9 +10,11 @@ from tools.viper_check.memory import offset_in_owner
 
 PAGE_BITS = 12
 _PAGE = 1 << PAGE_BITS
-_LASTING = 0x3C00_0000  # buffers that keep their address; the S3 maps its external RAM here
+#: where addresses begin; Linux, in which QEMU runs the code, ends at 2^30
+FIRST = 0x3C00_0000
+_LASTING = FIRST  # buffers that keep their address; the S3 maps its external RAM here
 _PASSING = 0x3E00_0000  # buffers lent for one call
-_END = 0x4000_0000
+_END = 0x3F00_0000
 
 #: one entry of the page tables: host address - model address, first address, bytes
 ENTRY = numpy.dtype([("delta", "<i8"), ("first", "<u4"), ("size", "<u4")])
@@ -92,6 +94,10 @@ class Memory:
         if type(buffer) is not memoryview or not view.nbytes:
             return region.base
         return region.base + offset_in_owner(view.cast("B"))
+
+    def buffers(self) -> list:
+        """Return the buffers that have an address."""
+        return [*self._lasting.values(), *self._passing.values()]
 
     def find(self, address: int):
         """Return the bytes of the buffer at `address`, and its index in them, or None."""

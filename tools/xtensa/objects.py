@@ -13,9 +13,9 @@ STRUCTURES = 0x3FC0_0000  # where the S3 has its internal RAM
 STRUCTURES_SIZE = 1 << 20
 STACK = 0x3FD0_0000
 STACK_SIZE = 1 << 16
-HELPERS = 0x4000_0000  # the runtime's functions; the chip's ROM
+HELPERS = 0x3F00_0000  # the runtime's functions
 HELPER_STRIDE = 16
-CODE = 0x4037_8000  # the chip's executable RAM
+CODE = 0x3F10_0000
 
 
 def signed(value: int) -> int:
@@ -27,8 +27,8 @@ class Objects:
     """Words for objects and objects for words; room for structures."""
 
     def __init__(self, memory):
-        self._structures = bytearray(STRUCTURES_SIZE)
-        memory.map(STRUCTURES, self._structures)
+        self._memory = memory
+        memory.map(STRUCTURES, bytearray(STRUCTURES_SIZE))
         self._used = 16
         self._words = {}
         self._objects = {}
@@ -50,7 +50,8 @@ class Objects:
         self._used = (start + len(data) + 15) & ~15
         if self._used > STRUCTURES_SIZE:
             raise MemoryError("no room for more modules")
-        self._structures[start : start + len(data)] = data
+        structures, _ = self._memory.find(STRUCTURES)
+        structures[start : start + len(data)] = data
         return STRUCTURES + start
 
     def name_number(self, name: str) -> int:

@@ -17,6 +17,8 @@ IS_TRUE, CALL_FUNCTION, NLR_PUSH, NLR_POP, FLOOR_DIVIDE, MODULO, SETJMP = (
     47,
     49,
 )
+#: those that neither read nor write buffers; FROM_OBJ and CALL_FUNCTION may
+MEMORYLESS = {TO_OBJ, SWAP_GLOBALS, LOAD_GLOBAL, NLR_PUSH, NLR_POP, FLOOR_DIVIDE, MODULO, SETJMP}
 
 #: name, and instructions of the C function on the chip: estimates, from reading it
 HELPERS = {

@@ -7,7 +7,7 @@ from llvmlite import ir
 from tools.native.isa import decode
 
 from .fastpaths import FUNCTION, HELPER, LONG, POINTER, WORD, pointer
-from .interpreter import POISON
+from .interpreter import LOST_SAR, POISON
 from .memory import PAGE_BITS, Fault
 from .objects import HELPER_STRIDE, HELPERS, STACK, STACK_SIZE
 
@@ -334,6 +334,7 @@ class Translation:
         for other in range(8, 16):
             self.set(other, self.imm(POISON + other))
         self.set(10, result)
+        self.set_sar(self.imm(LOST_SAR))
 
     def _note_place(self, b, stopped):
         """Keep the innermost place: only the call that raised, or failed by itself, sets it."""
