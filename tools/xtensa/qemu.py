@@ -24,7 +24,7 @@ from .runtime import CALL_FUNCTION, FROM_OBJ, MEMORYLESS, words
 
 PATH = shutil.which("qemu-xtensa")
 _CORE = "dc233c"  # little-endian, windows; of the instructions in `isa` it lacks muluh, mulsh
-_PATIENCE_S = 60  # of computing, for one process
+_PATIENCE_S = 30  # of computing, for one process
 _SIZE = 1 << 26  # from FIRST on
 _PROGRAM = 0x1000_0000
 _MESSAGE = struct.Struct("<6I")
