@@ -23,8 +23,8 @@ from tools.native import mpy
 from tools.native.isa import decode
 from tools.xtensa import Fault, Machine, qemu
 
-#: the S3 has them; no code of ours does
-NOT_HERE = ("muluh", "mulsh")
+#: none of QEMU's cores has these; no code of ours does
+LACKING = ("muluh", "mulsh")
 
 pytestmark = pytest.mark.skipif(not qemu.PATH, reason="needs qemu-xtensa (qemu-user)")
 
@@ -125,7 +125,7 @@ def test_calls_nest_deeper_than_the_registers_reach(tmp_path):
 def test_instructions_do_what_the_manual_says():
     machine = Machine("qemu")
     for instruction, a, b, expected in MANUAL:
-        if decode(instruction, 0, 0).row.name not in NOT_HERE:
+        if decode(instruction, 0, 0).row.name not in LACKING:
             left, _ = run(load(machine, program(instruction)), [a, b, 77, *range(7)])
             assert left[2] == expected & M
 
@@ -135,7 +135,9 @@ def test_random_instructions_do_what_the_model_says():
     edges = [0, 1, 2, 31, 32, M, 1 << 31, (1 << 31) - 1, 0xFFFF]
     machines = [Machine(engine) for engine in ("interpreter", "qemu")]
     for _ in range(60):
-        code = program(*random_body(chance, without=NOT_HERE))
+        # after `ssl` by 0 SAR is 32: a `srl` behind it gives 0, but in QEMU 7.2 what it was given,
+        # if both are translated together
+        code = program(*random_body(chance, without=(*LACKING, "ssl")))
         model, native = (load(machine, code) for machine in machines)
         for _ in range(5):
             words = [  # as many as instructions reach: QEMU does not know where buffers end
