@@ -1,7 +1,8 @@
 """Tightened machine code: smaller, and what it computes is what mpy-cross's code computes.
 
 That it does the same is shown by everything that runs in the model of the chip, which runs it
-tightened: `test_xtensa` with random programs, `test_opus_machines` with the codec.
+tightened: `test_xtensa` with random programs, `test_opus_machines` with the codec; and in QEMU,
+by `test_qemu`.
 """
 
 import random
