@@ -14,7 +14,19 @@ from hypothesis import strategies as st
 from opus_player import LIB, Player, packets, switching
 from test_opus_encoder import encode
 from test_opus_machines import digest
-from test_xtensa import CALLS, FLASHED, MANUAL, M, load, outcome, program, random_body, run
+from test_xtensa import (
+    CALLS,
+    FLASHED,
+    MANUAL,
+    M,
+    copied,
+    image,
+    load,
+    outcome,
+    program,
+    random_body,
+    run,
+)
 from viper_programs import Program, function
 
 from tools import libopus, viper_check, xtensa
@@ -43,6 +55,15 @@ def test_what_is_flashed_does_what_its_source_says(both, name, data):
     arguments = data.draw(CALLS[name])
     wanted, got = (outcome(kind.load(module), function, arguments) for kind in both)
     assert got == wanted
+
+
+@settings(max_examples=15, deadline=None)
+@given(arguments=copied())
+def test_the_receivers_copy_copies(arguments):
+    _, source, start, count = arguments
+    target = bytearray(24)
+    image("wsreceiver", "qemu").call("_copy", target, source, start, count)
+    assert target == source[start:] + bytes(24 - count)
 
 
 def sounds():
