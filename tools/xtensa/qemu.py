@@ -132,6 +132,7 @@ class Qemu:
         self._machine = machine
         self._memory = machine.memory
         self._file = _file("memory")
+        weakref.finalize(self, self._file.close)
         self._file.truncate(_SIZE)
         self._shared = memoryview(mmap.mmap(self._file.fileno(), _SIZE))
         for base, size in ((STRUCTURES, STRUCTURES_SIZE), (STACK, STACK_SIZE)):
