@@ -89,7 +89,7 @@ class Player:
 def packets(mode, bandwidth, milliseconds, bitrate, kind="speech", length=0.2, **settings):
     """Return the encoder's packets for `length` seconds; settings are those of `Encoder.set`."""
     stereo = settings.pop("channels", 1) == 2
-    sound = reference.signal(kind, length, seed=settings.pop("seed", 1))
+    sound = reference.signal(kind, length, volume=settings.pop("volume", 0.4))
     if stereo:
         other = reference.signal("music", length)
         sound = np.stack([sound, sound // 3 + other // 2], 1).ravel()

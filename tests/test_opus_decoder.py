@@ -13,6 +13,7 @@ from opus_player import (
     WHOLE,
     Player,
     aligned,
+    checked,
     packets,
     play,
     played,
@@ -87,6 +88,21 @@ def test_celt_is_near_at_any_bitrate(bitrate, few):
         wanted, got = play(packets(CELT, FB, 20, bitrate, kind, seconds(0.16, 30)), 48000)
         ratios = quality(wanted, got, 960, level=1000)
         assert not len(ratios) or ratios.min() >= 50
+
+
+def test_loud_celt_is_near_up_to_four_times_full_scale_before_de_emphasis():
+    every = [("sweep", 24000, 0.16), ("speech", 6000, 30), ("speech", 24000, 30)]
+    for kind, bitrate, length in every if WHOLE else every[:1]:
+        wanted, got = play(packets(CELT, FB, 20, bitrate, kind, length, volume=2), 48000)
+        assert quality(wanted, got, 960, level=1000).min() >= 50
+
+
+@pytest.mark.parametrize("rate", [8000, 24000, 48000])
+def test_louder_celt_stays_within_32_bits(rate):
+    stream = packets(CELT, FB, 20, 6000, "sweep", seconds(0.1, 300), volume=2)
+    wanted, got = play(stream, rate, checked())  # nine times full scale
+    assert abs(got).max() > 32000
+    assert np.abs(wanted).max() == 32768
 
 
 @pytest.mark.parametrize("milliseconds", [2.5, 10, 20])
