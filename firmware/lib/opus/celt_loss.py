@@ -146,23 +146,18 @@ def extend(m: ptr32, window: ptr16, gain: int, last: int):
     overlap = m[_OVERLAP]
     lag = m[_PERIOD]
     at = m[_MEMORY] + m[_HISTORY] - count
-    # what repeats, seldom fits exactly: the step at the start fades within the overlap
-    jump = m[at - 1] - m[at - 1 - lag]
     first = at
     end = at + count + overlap
     change = (last - gain) // count
     while at < end:
         value = m[at - lag]
         value = (value >> 15) * gain + ((value & 0x7FFF) * gain >> 15)
-        i = at - first
-        if i < overlap:
-            value += (jump >> 1) * window[overlap - 1 - i] >> 11
         if value > _LIMIT:
             value = _LIMIT
         elif value < -_LIMIT:
             value = -_LIMIT
         m[at] = value
-        if i < count:
+        if at - first < count:
             gain += change
         at += 1
 
