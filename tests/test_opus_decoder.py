@@ -29,7 +29,7 @@ BITRATES = (6000, 12000, 24000, 40000, 64000, 128000)
 
 
 def sounds(few, turn):
-    """Return pairs of kind and bit rate: `few`, or in the whole set all kinds, shifted by `turn`."""
+    """Return pairs of kind and bit rate: `few`; in the whole set all kinds, shifted by `turn`."""
     if not WHOLE:
         return few
     return [(kind, BITRATES[(index + turn) % 6]) for index, kind in enumerate(KINDS)]

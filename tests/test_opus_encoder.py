@@ -193,14 +193,19 @@ def test_the_plain_form_makes_the_same_packets(runtime, tmp_path):
 
 
 @pytest.mark.skipif(not opus_speech.SPEECH.exists(), reason="make test fetches the recordings")
-def test_a_recogniser_hears_the_simulators_words():
+@pytest.mark.parametrize(
+    "bitrate,milliseconds",
+    list(itertools.product((16000, 20000, 24000, 28000, 32000), (20, 60)))
+    if WHOLE
+    else [(24000, 60)],
+)
+def test_a_recogniser_hears_the_simulators_words(bitrate, milliseconds):
     recogniser = opus_speech.Recogniser()
     machine, module = chip()
-    names = ("goforward.raw", "something.raw", *(("numbers.raw",) if WHOLE else ()))
-    for name in names:
+    for name in ("goforward.raw", "something.raw", *(("numbers.raw",) if WHOLE else ())):
         machine.reset()
         sound, words = opus_speech.recordings()[name]  # the words are heard in PCM too
-        stream, _ = opus_speech.encode(module, opus_speech.placed(sound), 24000, 60)
+        stream, _ = opus_speech.encode(module, opus_speech.placed(sound), bitrate, milliseconds)
         assert recogniser.words(opus_speech.decode(stream)) == words
 
 
