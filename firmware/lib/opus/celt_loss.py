@@ -140,15 +140,11 @@ def correlate(m: ptr32, at: int, lag: int, end: int, hop: int, shift: int) -> in
 
 
 @micropython.viper
-def extend(m: ptr32, window: ptr16, gain: int, last: int):
-    """Add a frame and an overlap to the history, the gain (Q15) going on to `last`."""
-    count = m[_COUNT]
-    overlap = m[_OVERLAP]
+def extend(m: ptr32, gain: int):
+    """Add a frame and an overlap to the history: its last period, repeated by `gain` (Q15)."""
     lag = m[_PERIOD]
-    at = m[_MEMORY] + m[_HISTORY] - count
-    first = at
-    end = at + count + overlap
-    change = (last - gain) // count
+    at = m[_MEMORY] + m[_HISTORY] - m[_COUNT]
+    end = at + m[_COUNT] + m[_OVERLAP]
     while at < end:
         value = m[at - lag]
         value = (value >> 15) * gain + ((value & 0x7FFF) * gain >> 15)
@@ -157,8 +153,6 @@ def extend(m: ptr32, window: ptr16, gain: int, last: int):
         elif value < -_LIMIT:
             value = -_LIMIT
         m[at] = value
-        if at - first < count:
-            gain += change
         at += 1
 
 
