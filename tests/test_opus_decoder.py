@@ -171,7 +171,7 @@ def test_hybrid(bandwidth, milliseconds):
         wanted, got = play(stream, 48000)
         # libopus rounds the doubled rate, we do not filter as it does
         assert kind == "silence" or np.median(quality(wanted, got, 960)) >= 45
-        assert kind != "silence" or abs(wanted - got).max() <= 1
+        assert kind != "silence" or abs(wanted - got).max() < 2  # theirs are not rounded
 
 
 def test_stereo_hybrid_is_mixed_to_mono():
