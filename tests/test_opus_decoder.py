@@ -5,6 +5,7 @@ for each mode and bandwidth, and the chip's code.
 """
 
 import itertools
+import random
 
 import numpy as np
 import pytest
