@@ -70,7 +70,7 @@ fuzz: $(VENV)/fuzz.stamp ## feed every door to the outside, guided by coverage: 
 	@$(PY) -m tools.fuzz $(if $(SECONDS),--seconds $(SECONDS)) $(TARGETS)
 
 opus-test: $(VENV)/dev.stamp $(SPEECH)/.complete ## prove the Opus codec on the whole set, beside libopus
-	@OPUS_WHOLE=1 $(PY) -m pytest -n 2 tests/test_opus_packet.py tests/test_opus_decoder.py tests/test_opus_encoder.py tests/test_opus_machines.py
+	@OPUS_WHOLE=1 $(PY) -m pytest -n 2 tests/test_opus_*.py
 
 vad: $(VENV)/dev.stamp $(SPEECH)/.complete ## measure the voice detector beside webrtcvad
 	@$(PY) -m tools.vad_report

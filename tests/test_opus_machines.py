@@ -9,7 +9,7 @@ from opus_player import WHOLE, Player, checked, chip, packets, switching
 from host_sim import interpreter
 from tools.libopus import CELT, FB, HYBRID, NB, SILK, WB
 
-SECONDS = 10 if WHOLE else 0.1
+SECONDS = 4 if WHOLE else 0.1
 
 
 def streams():
@@ -23,7 +23,7 @@ def streams():
     ):
         stream = packets(mode, bandwidth, milliseconds, 40000, length=SECONDS, **settings)
         yield rate, [*stream, None, None, *stream[:2]]
-    yield 24000, switching(3, 20, 30 if WHOLE else 0.5)
+    yield 24000, switching(3, 20, 12 if WHOLE else 0.5)
 
 
 def digest(player, rate, stream):

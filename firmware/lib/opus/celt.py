@@ -189,14 +189,15 @@ class Celt:
             self._synthesise(m[_FILTER + 3], m[_FILTER + 4], m[_FILTER + 5])
             self._periodic = False
         else:
-            gain = 26214  # 0.8
-            if not self._periodic:
+            if self._periodic:  # from one frame to the next by 0.8
+                count = 4 * m[_COUNT]
+                gain = m[_DECAY] * count // (count + m[_PERIOD])
+            else:
                 m[_PERIOD] = period(m)
-                gain = 32767
+                gain = m[_DECAY]
                 self._periodic = True
-            decay = m[_DECAY]
             self._advance()
-            extend(m, self.window, gain * decay >> 15, 26214 * decay >> 15)
+            extend(m, gain)
             taps(m, self._comb, 1, m[_FILTER + 3], m[_FILTER + 4], m[_FILTER + 5])
             tail(m, self.window)
         c[_LOST] = min(10000, lost + (1 << lm))

@@ -140,30 +140,19 @@ def correlate(m: ptr32, at: int, lag: int, end: int, hop: int, shift: int) -> in
 
 
 @micropython.viper
-def extend(m: ptr32, window: ptr16, gain: int, last: int):
-    """Add a frame and an overlap to the history, the gain (Q15) going on to `last`."""
-    count = m[_COUNT]
-    overlap = m[_OVERLAP]
+def extend(m: ptr32, gain: int):
+    """Add a frame and an overlap to the history: its last period, repeated by `gain` (Q15)."""
     lag = m[_PERIOD]
-    at = m[_MEMORY] + m[_HISTORY] - count
-    # what repeats, seldom fits exactly: the step at the start fades within the overlap
-    jump = m[at - 1] - m[at - 1 - lag]
-    first = at
-    end = at + count + overlap
-    change = (last - gain) // count
+    at = m[_MEMORY] + m[_HISTORY] - m[_COUNT]
+    end = at + m[_COUNT] + m[_OVERLAP]
     while at < end:
         value = m[at - lag]
         value = (value >> 15) * gain + ((value & 0x7FFF) * gain >> 15)
-        i = at - first
-        if i < overlap:
-            value += (jump >> 1) * window[overlap - 1 - i] >> 11
         if value > _LIMIT:
             value = _LIMIT
         elif value < -_LIMIT:
             value = -_LIMIT
         m[at] = value
-        if i < count:
-            gain += change
         at += 1
 
 

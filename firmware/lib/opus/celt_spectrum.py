@@ -137,7 +137,7 @@ def denormalise(c: ptr32, m: ptr32, tables: ptr8):
             band += 1
         channel += 1
     top += 1
-    m[_DOWN] = 20 - top
+    m[_DOWN] = 21 - top
     channel = 0
     while channel < channels:
         delta = _SHAPES + channel * 960 - _COEFFICIENTS

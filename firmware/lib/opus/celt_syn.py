@@ -8,8 +8,8 @@ FFT, 13 where its work lies, 14 where the history lies, 16-20 sums of the de-emp
 of the coefficients, 22 a power; 24-31, 32-39, 40-47 post-filter's taps before, now and next, 48-50
 their lags, 51-53 their gains; 128 coefficients. Behind the history waits half an overlap.
 
-Signals are in 1/5.66 of a 16-bit step (the taps of the de-emphasis reckon with it) and at most
-twice the largest: with factors in Q12 a product takes one multiplication.
+Signals are in 1/2.83 of a 16-bit step (the taps of the de-emphasis reckon with it) and at most
+four times the largest: with factors in Q12 a product takes one multiplication.
 """
 
 import micropython
@@ -96,7 +96,7 @@ def emphasise(m: ptr32, at: int, rates: ptr32, out: ptr32, place: int, add: int)
         s2 = x * f3 + s3
         s3 = x * f4 + s4
         s4 = x * f5
-        last = (last >> 15) * pole + ((last & 0x7FFF) * pole >> 15) + (y >> 4)
+        last = (last >> 15) * pole + ((last & 0x7FFF) * pole >> 15) + (y >> 3)
         y = (last + 128) >> 8
         if add:
             y += out[place + at]
