@@ -4,9 +4,9 @@
 `celt_enc_*` share; up to 423 those that `celt_allocation` uses lie as in the decoder's `celt`:
 
 0 frame size (3), 1 first band (0), 2 band after the last (17), 3 channels (1), 4 transient,
-9 balance of bits, 10 bands with shapes, 11 bits left, 12 band, 13 whether energies are
-coded without the frame before, 14 bands in time (a mask), 19 bits kept for the anti-collapse flag,
-22 trim, 25-31 a split,
+5 spread (2), 9 balance of bits, 10 bands with shapes, 11 bits left, 12 band, 13 whether energies
+are coded without the frame before, 14 bands in time (a mask), 19 bits kept for the anti-collapse
+flag, 22 trim, 25-31 a split,
 32 energies as the decoder has them (log2, Q16), 74 as they are, 116 errors, 158 curve below them,
 179 boosts that are wanted, 200 steps of the walk in `celt_split`; 256 caps, 277 boosts, 298 bits,
 319 fine bits, 340 priorities, 361-423 allocation; 512 coefficients and then shapes, 832 pulses,
@@ -37,6 +37,7 @@ _LM = const(0)
 _END = const(2)
 _CHANNELS = const(3)
 _TRANSIENT = const(4)
+_SPREAD = const(5)
 _INTRA = const(13)
 _ANTI = const(19)
 _ENERGY = const(32)
@@ -74,6 +75,7 @@ class CeltEncoder:
         c[_LM] = 3
         c[_END] = 17
         c[_CHANNELS] = 1
+        c[_SPREAD] = 2
         c[_INTRA] = 1
 
     @property

@@ -10,6 +10,7 @@ from micropython import const
 from opus.celt_enc_pulses import search, vector
 from opus.celt_enc_resolution import in_time
 from opus.celt_split import angle_steps, partition, sides
+from opus.celt_spread import spread
 from opus.rc import tell_fraction
 from opus.rc_enc import encode, uniform
 
@@ -125,6 +126,8 @@ def theta(c: ptr32, f: int, rc: ptr32, data: ptr8, tables: ptr8):
 def leaf(n: int, pulses: int, c: ptr32, f: int, rc: ptr32, data: ptr8, counts: ptr32) -> int:
     """Encode the vector of step `f`, if it has pulses."""
     if pulses:
+        if 2 * pulses < n:
+            spread(c, c[f], n, c[f + _F_BLOCKS], pulses, 1)
         search(c, c[f], n, pulses)
         vector(c, _VECTOR + n, rc, data, counts, n, pulses)
     return 0

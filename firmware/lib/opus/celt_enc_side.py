@@ -14,6 +14,7 @@ _SIZE = const(3)
 _RAW = const(8)
 
 _TRANSIENT = const(4)
+_SPREAD = const(5)
 _INTRA = const(13)
 _IN_TIME = const(14)
 _TRIM = const(22)
@@ -123,7 +124,7 @@ def coarse(c: ptr32, rc: ptr32, data: ptr8, tables: ptr8):
 
 @micropython.viper
 def flags(c: ptr32, rc: ptr32, data: ptr8, tables: ptr8):
-    """Encode which bands change their resolution (section 4.3.1), and that none is spread."""
+    """Encode which bands change their resolution (section 4.3.1), and the spread."""
     transient = c[_TRANSIENT]
     # a transient's bands say 1: as the blocks are
     mask = (1 << _BANDS) - 1 if transient else c[_IN_TIME]
@@ -137,7 +138,7 @@ def flags(c: ptr32, rc: ptr32, data: ptr8, tables: ptr8):
         band += 1
     if mask:
         bit_logp(rc, data, 0, 1)  # the first of two tables
-    icdf(rc, data, tables, _T_SPREAD, 0, 5)
+    icdf(rc, data, tables, _T_SPREAD, c[_SPREAD], 5)
 
 
 @micropython.viper

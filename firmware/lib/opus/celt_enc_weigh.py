@@ -144,4 +144,6 @@ def weigh(c: ptr32, rc: ptr32, tables: ptr8):
         tilt = 2 * _ONE
     elif tilt < -2 * _ONE:
         tilt = -2 * _ONE
-    c[_TRIM] = (8 * _ONE - tilt + (_ONE >> 1)) >> 16
+    # with less than 19 kbit/s the high bands would get next to nothing
+    usual = 8 if rc[_SIZE] > 48 else 6
+    c[_TRIM] = (usual * _ONE - tilt + (_ONE >> 1)) >> 16
