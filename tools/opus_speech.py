@@ -3,10 +3,11 @@
 usage: python -m tools.opus_speech [BITRATE ...]
 
 Words of all recordings in pocketsphinx's package are counted, each recording at several positions
-of the packets: one word more or less is chance. A line has the packets' length and bit rate; for
-lib/opus ("ours"), for libopus's CELT at the same constant rate and complexity 0 ("least") and for
-libopus's own choice of mode ("own"): words wrong in %, and signal-to-noise ratios in dB over all
-samples and as the mean of frames with sound. "own" filters the low tones, and has none.
+of the packets, since one word more or less is chance. A line has the packets' length and bit rate;
+for lib/opus ("ours"), for libopus's CELT at the same constant rate and complexity 0 ("least") and
+for libopus's own choice of mode ("own"): by how many words of a hundred more are wrong than in PCM
+that is as late, the standard error of this over the positions, and signal-to-noise ratios in dB
+over all samples and as the mean of frames with sound. "own" filters the low tones, and has none.
 """
 
 import asyncio
@@ -28,9 +29,9 @@ SPEECH = interpreter.ROOT / "build" / "speech" / "pocketsphinx"
 LIB = interpreter.SOURCE / "lib"
 BITRATES = (16000, 20000, 24000, 28000, 32000)
 #: Samples of silence before a recording.
-POSITIONS = (0, 107, 213)
+POSITIONS = (0, 41, 83, 121, 163, 203, 241, 283)
 #: Samples by which the sound comes later; libopus looks 4 ms ahead.
-LATE = {"ours": 42.64, "least": 104}
+LATE = {"ours": 42.64, "least": 104, "own": 104}
 _FRAME = 320
 
 _TEXTS = {  # as the package's own tests have them
@@ -146,52 +147,56 @@ def _tools():
     return firmware.machine, firmware.load("opus.encoder"), Recogniser()
 
 
+@functools.cache
+def _errors_in_pcm(name, position):
+    sound, words = recordings()[name]
+    return errors(words, _tools()[2].words(placed(sound, position)))
+
+
 def _measure(task):
     name, position, coder, bitrate, milliseconds = task
     machine, ours, recogniser = _tools()
     machine.reset()
     sound, words = recordings()[name]
     sound = placed(sound, position)
-    if coder == "PCM":
-        return errors(words, recogniser.words(sound)), (0, 0)
     if coder == "ours":
         stream, _ = encode(ours, sound, bitrate, milliseconds)
     else:
         stream = encode_theirs(sound, bitrate, milliseconds, coder == "own")
     got = decode(stream)
-    found = ratios(sound, got, LATE[coder]) if coder in LATE else (0, 0)
-    return errors(words, recogniser.words(got)), found
+    plain = _errors_in_pcm(name, position + round(LATE[coder]))
+    return (plain, errors(words, recogniser.words(got))), ratios(sound, got, LATE[coder])
 
 
-def measure(pool, coder, bitrate=0, milliseconds=20, positions=POSITIONS):
-    """Return the words wrong at each position, in %, and both ratios."""
+def measure(pool, coder, bitrate, milliseconds=20, positions=POSITIONS):
+    """Return the words wrong in PCM and decoded, in % at each position, and both ratios."""
     names = list(recordings())
     tasks = [(name, at, coder, bitrate, milliseconds) for at in positions for name in names]
     wrong, found = zip(*pool.map(_measure, tasks), strict=True)
     count = sum(len(words) for _, words in recordings().values())
-    wrong = np.array(wrong).reshape(len(positions), -1).sum(1)
-    return 100 * wrong / count, np.mean(found, axis=0)
+    wrong = np.array(wrong).reshape(len(positions), -1, 2).sum(1)
+    return 100 * wrong.T / count, np.mean(found, axis=0)
 
 
 def main(bitrates):
     """Print a line for each length and bit rate."""
 
     def row(name, cells):
-        print(f"{name:>14}", "  ".join(f"{cell:>18}" for cell in cells), flush=True)
+        print(f"{name:>14}", "  ".join(f"{cell:>24}" for cell in cells), flush=True)
 
     count = sum(len(words) for _, words in recordings().values())
     print(f"{len(recordings())} recordings, {count} words, at {len(POSITIONS)} positions:")
     with concurrent.futures.ProcessPoolExecutor(os.cpu_count()) as pool:
-        wrong, _ = measure(pool, "PCM")
-        print(f"of PCM {wrong.mean():.1f} % are wrong ({wrong[0]:.1f} at the first)")
         row("", ("ours", "least", "own"))
         for milliseconds in (20, 60):
             for bitrate in bitrates:
                 cells = []
                 for coder in ("ours", "least", "own"):
                     wrong, (total, each) = measure(pool, coder, bitrate, milliseconds)
+                    more = wrong[1] - wrong[0]
+                    error = more.std(ddof=1) / len(more) ** 0.5
                     noise = "" if coder == "own" else f" {total:5.1f} {each:5.1f} dB"
-                    cells.append(f"{wrong.mean():.1f} %{noise}")
+                    cells.append(f"{more.mean():+.1f} ± {error:.1f}{noise}")
                 row(f"{milliseconds} ms {bitrate}", cells)
 
 

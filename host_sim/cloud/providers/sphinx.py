@@ -19,12 +19,14 @@ class PocketsphinxAsr:
     def __init__(self):
         self._worker = Worker("pocketsphinx", limit=4)
         self._decoder = None
+        self._means = ""
 
     async def load(self):
         """Load the model; takes about a second."""
         self._decoder = await self._worker.run(
             lambda: Decoder(samprate=SAMPLE_RATE, loglevel="FATAL")
         )
+        self._means = self._decoder.get_cmn(False)
 
     async def transcribe(self, pcm):
         """Return the words heard, "" when there were none; raises ProviderBusy."""
@@ -39,9 +41,10 @@ class PocketsphinxAsr:
         if len(samples) < _SHORTEST or _loudest(samples) < _QUIETEST:
             return ""
         samples = np.pad(samples, _PAD)
-        # The same noise each time: the same audio is heard as the same words.
+        # The same noise and the same means each time: the same audio is heard as the same words.
         samples += np.random.default_rng(_NOISE_SEED).normal(0, _NOISE_FLOOR, len(samples))
         clipped = np.clip(np.rint(samples), -32768, 32767).astype("<i2")
+        self._decoder.set_cmn(self._means)
         self._decoder.start_utt()
         try:
             self._decoder.process_raw(clipped.tobytes(), full_utt=True)
