@@ -27,7 +27,7 @@ from test_xtensa import (
     random_body,
     run,
 )
-from viper_programs import Program, function
+from viper_programs import function, several
 
 from tools import libopus, viper_check, xtensa
 from tools.libopus import CELT, FB, NB, SILK
@@ -111,16 +111,7 @@ def test_the_resampler_gives_the_same(both):
 @pytest.mark.parametrize("compiled", [mpy.cross, mpy.compile_source])
 def test_random_programs_do_what_their_source_says(tmp_path, compiled):
     chance = random.Random(2)
-    callees = [f"twist{number}" for number in range(3)]
-    source = "import micropython\n"
-    for number, callee in enumerate(callees):
-        source += function(callee, "a: int, b: int", f"return (a ^ b >> {number}) * 3  # wrap")
-    programs = {}
-    for number in range(40):
-        name = f"f{number}"
-        calls = chance.choice([(), callees])
-        programs[name] = Program(name, chance, calls, more=chance.choice([1, 4, 25]))
-    source += "".join(program.source for program in programs.values())
+    source, programs = several(40, chance)
     (tmp_path / "code.py").write_text(source)
     wanted = viper_check.Checker(tmp_path).load("code")
     (tmp_path / "code.mpy").write_bytes(compiled(tmp_path / "code.py"))

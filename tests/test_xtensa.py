@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from interpreters import FIRMWARE, RUNTIMES, workers
-from viper_programs import Program, function
+from viper_programs import function, several
 
 from tools import viper_check, xtensa
 from tools.native.isa import TABLE, Instruction
@@ -351,16 +351,7 @@ def outcome(module, name, arguments):
 
 def test_random_programs_do_what_the_checker_says(tmp_path):
     chance = random.Random(1)
-    callees = [f"twist{number}" for number in range(3)]
-    source = "import micropython\n"
-    for number, callee in enumerate(callees):
-        source += function(callee, "a: int, b: int", f"return (a ^ b >> {number}) * 3  # wrap")
-    programs = {}
-    for number in range(40):
-        name = f"f{number}"
-        calls = chance.choice([(), callees])
-        programs[name] = Program(name, chance, calls, more=chance.choice([1, 4, 25]))
-    source += "".join(program.source for program in programs.values())
+    source, programs = several(40, chance)
     (tmp_path / "code.py").write_text(source)
     checked = viper_check.Checker(tmp_path).load("code")
     native = xtensa.Firmware(tmp_path, engine="interpreter").load("code")

@@ -133,3 +133,17 @@ class Program:
             return [f"{self._element(1)} {operator}= {self._right(2)}  # wrap"]
         operator = self._pick(*"+-*^|&") if kind == "change" else ""
         return [f"{name} {operator}= {self._right(3)}  # wrap"]
+
+
+def several(count: int, chance: random.Random) -> tuple[str, dict[str, Program]]:
+    """Return a module's source, and its `count` programs by name; some call other functions."""
+    callees = [f"twist{number}" for number in range(3)]
+    source = "import micropython\n"
+    for number, callee in enumerate(callees):
+        source += function(callee, "a: int, b: int", f"return (a ^ b >> {number}) * 3  # wrap")
+    programs = {}
+    for number in range(count):
+        name = f"f{number}"
+        calls = chance.choice([(), callees])
+        programs[name] = Program(name, chance, calls, more=chance.choice([1, 4, 25]))
+    return source + "".join(program.source for program in programs.values()), programs

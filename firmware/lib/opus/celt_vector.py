@@ -8,16 +8,10 @@ from micropython import const
 
 from opus.celt_math import scaled
 from opus.celt_spread import spread
+from opus.rc import raw_bits, renormalise
 
 _RANGE = const(0)  # of rc
 _VALUE = const(1)
-_FRONT = const(2)
-_SIZE = const(3)
-_LAST = const(4)
-_BACK = const(5)
-_AHEAD = const(6)
-_AHEAD_BITS = const(7)
-_RAW = const(8)
 
 _SPREAD = const(5)
 _SEED = const(8)
@@ -108,36 +102,11 @@ def leaf(n: int, k: int, c: ptr32, f: int, rc: ptr32, data: ptr8, counts: ptr32)
     below = unit * (parts - 1 - last)
     value -= below
     span = unit - 1 if last else span - below
-    if (span >> 23) == 0:
-        front = rc[_FRONT]
-        last = rc[_LAST]
-        while (span >> 23) == 0:
-            byte = 0
-            if front < rc[_SIZE]:
-                byte = data[front]
-            front += 1
-            span = (span << 8) | 255
-            value = (value << 8) | ((((last << 8) | byte) >> 1 & 255) ^ 255)
-            last = byte
-        rc[_FRONT] = front
-        rc[_LAST] = last
     rc[_RANGE] = span
     rc[_VALUE] = value
+    renormalise(rc, data)
     if low_bits:
-        ahead = rc[_AHEAD]
-        bits = rc[_AHEAD_BITS]
-        if bits < low_bits:
-            back = rc[_BACK]
-            while bits < 24:
-                if back < rc[_SIZE]:
-                    ahead |= data[rc[_SIZE] - 1 - back] << bits
-                    back += 1
-                bits += 8
-            rc[_BACK] = back
-        rc[_AHEAD] = ahead >> low_bits
-        rc[_AHEAD_BITS] = bits - low_bits
-        rc[_RAW] = rc[_RAW] + low_bits
-        index |= uint(ahead & ((1 << low_bits) - 1))
+        index |= uint(int(raw_bits(rc, data, low_bits)))
         if index > top:
             index = top
     if c[_HEARS] == 0 and c[_ANTI] == 0:
