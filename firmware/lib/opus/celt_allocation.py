@@ -85,7 +85,7 @@ def rows(c: ptr32, band: int, tables: ptr8, row: int):
 
 
 @micropython.viper
-def between(c: ptr32, band: int, part: int) -> int:
+def between(c: ptr32, part: int) -> int:
     """Set the bits of the bands `part` / 64 from one row to the next; return their sum."""
     done = 0
     total = 0
@@ -124,7 +124,7 @@ def select(c: ptr32, band: int, rc: ptr32, data: ptr8, tables: ptr8, total: int)
         if row - (middle >> 6):
             row = middle >> 6
             rows(c, band, tables, row)
-        spent = int(between(c, band, middle & 63))
+        spent = int(between(c, middle & 63))
         if middle == low:
             break
         if spent > total:

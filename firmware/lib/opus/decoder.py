@@ -135,7 +135,7 @@ class Decoder:
             if self._place == 0:
                 self._finish()
         count = min(self._total - self._place, self.rate // 50)
-        store(0, 0, self._pcm, self._place, count, out)
+        store(self._pcm, self._place, count, out)
         self._place += count
         return count
 

@@ -4,11 +4,8 @@ import micropython
 
 
 @micropython.viper
-def store(value: int, at: int, pcm: ptr32, place: int, count: int, out: ptr8):
-    """Clamp `count` words from `place` on to 16 bits and write them, low byte first.
-
-    `value` and `at` are only registers.
-    """
+def store(pcm: ptr32, place: int, count: int, out: ptr8):
+    """Clamp `count` words from `place` on to 16 bits and write them, low byte first."""
     at = 0
     count *= 2
     while at < count:

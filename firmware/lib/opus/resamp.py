@@ -61,13 +61,13 @@ class Resampler:
             return count
         made = count // self._inputs * self._phases
         for late, phase, words in self._filters:
-            convolve(words, 0, source, first + late, out, place + phase, made)
+            convolve(words, source, first + late, out, place + phase, made)
         return made
 
 
 @micropython.viper
-def convolve(w: ptr32, y: int, source: ptr32, newest: int, out: ptr32, place: int, made: int):
-    """Make the words of `made` that belong to one phase or to three; `y` is only a register.
+def convolve(w: ptr32, source: ptr32, newest: int, out: ptr32, place: int, made: int):
+    """Make the words of `made` that belong to one phase or to three.
 
     `w`: 16 samples, inputs for each word, phases, number of the pass, its shift, how many phases
     are made, 16 taps of each.

@@ -172,7 +172,7 @@ class Silk:
         active = spare or self._active[index]
         indices(s, rc, data, TABLES, active, coding, 0)
         pulses(s, rc, data, TABLES)
-        excitation(0, 0, s, offset_of(s))
+        excitation(s, offset_of(s))
         parameters(s, TABLES, coding)
         synthesise(s)
         self._finish_good()

@@ -32,11 +32,11 @@ def scale(s: ptr32, at: int, end: int, factor: int, less: int):
 
 
 @micropython.viper
-def rewhiten(s: ptr32, y: int, at: int, end: int, gain: int):
+def rewhiten(s: ptr32, at: int, end: int, gain: int):
     """Filter the samples from `at` up to `end` with the active filter, scale by `gain` (Q31).
 
-    The results go to the residual. `y` is only a register. In the loop the last samples wait in
-    front, the newest first.
+    The results go to the residual. In the loop the last samples wait in front, the newest
+    first.
     """
     more = s[_ORDER] - 10
     high = gain >> 16
@@ -91,10 +91,10 @@ def rewhiten(s: ptr32, y: int, at: int, end: int, gain: int):
 
 
 @micropython.viper
-def predict_long(s: ptr32, y: int, at: int, lag: int, source: int, out: int, end: int):
+def predict_long(s: ptr32, at: int, lag: int, source: int, out: int, end: int):
     """Add the long-term prediction to the words from `source` on; residual and `out` follow.
 
-    `out` goes up to `end`; the taps lie in words 235 to 239; `y` is only a register.
+    `out` goes up to `end`; the taps lie in words 235 to 239.
     """
     at += _RESIDUAL
     p = at - lag - 2
@@ -137,11 +137,11 @@ def predict_long(s: ptr32, y: int, at: int, lag: int, source: int, out: int, end
 
 
 @micropython.viper
-def predict_short(s: ptr32, y: int, p: int, end: int, gain: int, at: int):
+def predict_short(s: ptr32, p: int, end: int, gain: int, at: int):
     """Filter the words from `p` up to `end` with the active filter; samples, clamped, from `at`.
 
-    `gain` is in Q10. The 16 words before `p` are the filter's state; `y` is only a register. In
-    the loop the upper and lower halves of the last words wait, the newest first.
+    `gain` is in Q10. The 16 words before `p` are the filter's state. In the loop the upper
+    and lower halves of the last words wait, the newest first.
     """
     half_order = s[_ORDER] >> 1
     more = s[_ORDER] - 10

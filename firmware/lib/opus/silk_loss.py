@@ -182,12 +182,12 @@ def conceal(s):
         if voiced:
             noise = max(noise - s[_PLC_LTP], 3277) * s[_PLC_SCALE] >> 14
         else:
-            inverted = prediction_gain(0, 0, s, _PLC_LPC)
+            inverted = prediction_gain(s, _PLC_LPC)
             inverted = min(max(inverted, 1 << 22), 1 << 27) << 3
             fade = (inverted * fade >> 16) >> 14
     lag = ((s[_PLC_PITCH] >> 7) + 1) >> 1
     backward = min(inverse(s[_PLC_GAIN + 1], 46), 0x3FFFFFFF)
-    rewhiten(s, 0, history - lag - 2, history, backward)
+    rewhiten(s, history - lag - 2, history, backward)
 
     at = _RESIDUAL + history
     for _ in range(s[_SUBFRAMES]):
@@ -210,7 +210,7 @@ def filtered(s, state, length, gain, at):
     """Filter what waits for `predict_short`, with 16 words of state kept from frame to frame."""
     copy(s, state, s, _FILTERED, 16)
     end = _FILTERED + 16 + length
-    predict_short(s, 0, _FILTERED + 16, end, gain, at)
+    predict_short(s, _FILTERED + 16, end, gain, at)
     copy(s, end - 16, s, state, 16)
 
 

@@ -51,8 +51,8 @@ def cosines(s: ptr32, tables: ptr8, nlsf: int):
 
 
 @micropython.viper
-def polynomials(s: ptr32, at: int):
-    """Make wide coefficients of the cosines (section 4.2.7.5.6); `at` is only a register.
+def polynomials(s: ptr32):
+    """Make wide coefficients of the cosines (section 4.2.7.5.6).
 
     The quadratic factors of every second frequency are multiplied out, in Q16. A product is
     symmetric: half of it is made, behind a 0.
@@ -131,12 +131,12 @@ def expand_narrow(s, at, chirp):
 
 
 @micropython.viper
-def prediction_gain(y: int, z: int, s: ptr32, at: int) -> int:
+def prediction_gain(s: ptr32, at: int) -> int:
     """Return the inverse prediction gain in Q30 of the Q12 filter, 0 if unstable (4.2.7.5.8).
 
     The recursion goes to and fro between two buffers of 16 words in Q24. A coefficient of 64 is
     taken for unstable; the RFC allows twice that, but a search for filters that prove stable
-    found no more than 45 on the way. `y` and `z` are only registers.
+    found no more than 45 on the way.
     """
     k = s[_ORDER]
     total = 0
@@ -213,7 +213,7 @@ def prediction_gain(y: int, z: int, s: ptr32, at: int) -> int:
 def filter_of(s, tables, nlsf, out):
     """Make the Q12 filter at `out` of the frequencies at `nlsf` (sections 4.2.7.5.6 to .8)."""
     cosines(s, tables, nlsf)
-    polynomials(s, 0)
+    polynomials(s)
     for _ in range(10):
         at = loudest(s)
         most = ((abs(s[_WIDE + at]) >> 4) + 1) >> 1
@@ -226,7 +226,7 @@ def filter_of(s, tables, nlsf, out):
             s[at] = min(max(((s[at] >> 4) + 1) >> 1, -32768), 32767) << 5
     narrow(s, out)
     rounds = 0
-    while rounds < 16 and prediction_gain(0, 0, s, out) == 0:
+    while rounds < 16 and prediction_gain(s, out) == 0:
         expand(s, 65536 - (2 << rounds))
         narrow(s, out)
         rounds += 1

@@ -132,11 +132,11 @@ def frequencies(s: ptr32, tables: ptr8, predict: int, codebook: int, weights: in
 
 
 @micropython.viper
-def stabilise(s: ptr32, index: int) -> int:
+def stabilise(s: ptr32) -> int:
     """Move frequencies apart to their least distance (4.2.7.5.4); return 1 if that has no end.
 
     What `frequencies` gives must not fall, between 0 and the room that is left: the two that fall
-    most meet in the middle, again and again. `index` is only a register.
+    most meet in the middle, again and again.
     """
     end = s[_ORDER] + 2
     room = s[_ROOM]
@@ -237,7 +237,7 @@ def parameters(s, tables, conditional):
         frequencies(
             s, tables, _NB_PREDICT, _NB_CODEBOOK + first * 10, _NB_WEIGHT + first * 20, 11796
         )
-    if stabilise(s, 0):
+    if stabilise(s):
         settle(s)
     filter_of(s, tables, _NLSF, _LPC1)
     if s[_FRESH]:

@@ -34,9 +34,9 @@ def pulses(s, rc, data, tables):
     blocks = (s[_LENGTH] + 15) >> 4
     level = icdf(rc, data, tables, _RATE_LEVEL + (s[_TYPE] >> 1) * 9, 8)
     sums(s, rc, data, tables, _BLOCK + level * 18, blocks)
-    shells(0, 0, s, rc, data, tables, blocks)
-    bits(0, 0, s, rc, data, tables, blocks, 1)
-    bits(0, 0, s, rc, data, tables, blocks, 0)
+    shells(s, rc, data, tables, blocks)
+    bits(s, rc, data, tables, blocks, 1)
+    bits(s, rc, data, tables, blocks, 0)
 
 
 @micropython.viper
@@ -59,11 +59,8 @@ def sums(s: ptr32, rc: ptr32, data: ptr8, tables: ptr8, row: int, blocks: int):
 
 
 @micropython.viper
-def shells(low: int, at: int, s: ptr32, rc: ptr32, data: ptr8, tables: ptr8, blocks: int):
-    """Split the sums of the blocks down to samples.
-
-    `low` and `at` are only registers.
-    """
+def shells(s: ptr32, rc: ptr32, data: ptr8, tables: ptr8, blocks: int):
+    """Split the sums of the blocks down to samples."""
     span = rc[_RANGE]
     value = rc[_VALUE]
     front = rc[_FRONT]
@@ -114,13 +111,8 @@ def shells(low: int, at: int, s: ptr32, rc: ptr32, data: ptr8, tables: ptr8, blo
 
 
 @micropython.viper
-def bits(
-    out: int, low: int, s: ptr32, rc: ptr32, data: ptr8, tables: ptr8, blocks: int, least: int
-):
-    """Append the least significant bits of the pulses, or without `least` decode their signs.
-
-    `out` and `low` are only registers.
-    """
+def bits(s: ptr32, rc: ptr32, data: ptr8, tables: ptr8, blocks: int, least: int):
+    """Append the least significant bits of the pulses, or without `least` decode their signs."""
     span = rc[_RANGE]
     value = rc[_VALUE]
     front = rc[_FRONT]
@@ -182,11 +174,8 @@ def offset_of(s):
 
 
 @micropython.viper
-def excitation(random: uint, index: int, s: ptr32, offset: int):
-    """Turn pulses into the excitation, with pseudo-random signs (section 4.2.7.8.6).
-
-    `random` and `index` are only registers.
-    """
+def excitation(s: ptr32, offset: int):
+    """Turn pulses into the excitation, with pseudo-random signs (section 4.2.7.8.6)."""
     random = uint(s[_SEED])
     end = _EXCITATION + s[_LENGTH]
     index = _EXCITATION

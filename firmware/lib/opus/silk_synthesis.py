@@ -93,13 +93,13 @@ def synthesise(s):
                 backward = inverse(gain, 47)
                 if k == 0:
                     backward = (backward * s[_LTP_SCALE_Q14] >> 16) << 2
-                rewhiten(s, 0, at - lag - 2, at, backward)
+                rewhiten(s, at - lag - 2, at, backward)
             elif change != 65536:
                 scale(s, _RESIDUAL + at - lag - 2, _RESIDUAL + at, change, 0)
-            predict_long(s, 0, at, lag, source, filtered, end)
+            predict_long(s, at, lag, source, filtered, end)
         else:
             copy(s, source, s, filtered, length)
-        predict_short(s, 0, filtered, end, gain >> 6, at)
+        predict_short(s, filtered, end, gain >> 6, at)
         at += length
         source += length
         filtered = end
