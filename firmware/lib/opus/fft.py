@@ -11,7 +11,7 @@ import micropython
 from micropython import const
 
 from opus.celt_rates import QUARTER
-from opus.fft_stages import join, twist
+from opus.fft_stages import join_2, join_3, join_4, join_5, twist
 
 _MOST = const(250000)  # less than 2^18
 _DOWN = const(21)
@@ -128,12 +128,16 @@ def inverse(
         rest = points // span
         if not rest & 3:
             radix = 4
+            join = join_4
         elif not rest & 1:
             radix = 2
+            join = join_2
         elif rest == 5:
             radix = 5
+            join = join_5
         else:
             radix = 3
+            join = join_3
         if peak * radix > _MOST and rest > radix:
             peak = int(largest(m, work, words))
             peak += peak >> 1
@@ -145,7 +149,7 @@ def inverse(
         total -= down
         if span > 1 or down:
             twist(m, work, turns, words, span, radix, down)
-        join(m, work, words, span, radix)
+        join(m, work, words, span)
         span *= radix
     if total < 0:
         total = 0

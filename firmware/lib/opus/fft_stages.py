@@ -14,7 +14,11 @@ _POINTS = const(12)
 
 @micropython.viper
 def twist(m: ptr32, at: int, turns: ptr32, words: int, span: int, radix: int, down: int):
-    """Turn what `radix` transforms of `span` points gave by roots of 1, and shift it `down`."""
+    """Turn what `radix` transforms of `span` points gave by roots of 1, and shift it `down`.
+
+    Point k of the transform i, both from 0 on, turns by the root i * k of `radix * span`. `turns`
+    has the roots of the largest size, two words each.
+    """
     step = m[_POINTS] * 2 // (radix * span)
     size = 2 * span * radix
     first = at
@@ -22,8 +26,9 @@ def twist(m: ptr32, at: int, turns: ptr32, words: int, span: int, radix: int, do
     end = at + words
     shift = 13 + down
     half = 4096 << down
-    swing = (1 << down) - 1
-    low = swing >> 1
+    # without a turn halves are rounded down and up by turns: no bias gathers
+    both = (1 << down) - 1
+    low = both >> 1
     turn = 0  # from one point to the next
     while begin < first + size:
         t = 0
@@ -43,7 +48,7 @@ def twist(m: ptr32, at: int, turns: ptr32, words: int, span: int, radix: int, do
                 while at < end:
                     m[at] = (m[at] + low) >> down
                     m[at + 1] = (m[at + 1] + low) >> down
-                    low = swing - low
+                    low = both - low
                     at += size
             begin += 2
             t += turn
@@ -51,8 +56,100 @@ def twist(m: ptr32, at: int, turns: ptr32, words: int, span: int, radix: int, do
 
 
 @micropython.viper
-def join(m: ptr32, at: int, words: int, span: int, radix: int):
-    """Join each `radix` transforms of `span` points, in all `words`, that `twist` has turned."""
+def join_2(m: ptr32, at: int, words: int, span: int):
+    """Join each two transforms of `span` points, in all `words`, that `twist` has turned."""
+    size = 2 * span
+    end = at + words
+    last = at + size
+    while at < last:
+        while at < end:
+            p = at + size
+            a = m[at]
+            b = m[at + 1]
+            x = m[p]
+            y = m[p + 1]
+            m[at] = a + x
+            m[at + 1] = b + y
+            m[p] = a - x
+            m[p + 1] = b - y
+            at = p + size
+        at += 2 - words
+
+
+@micropython.viper
+def join_3(m: ptr32, at: int, words: int, span: int):
+    """Join each three transforms, as `join_2` does two."""
+    size = 2 * span
+    end = at + words
+    last = at + size
+    while at < last:
+        while at < end:
+            p = at + size
+            q = p + size
+            a = m[at]
+            b = m[at + 1]
+            x = m[p]
+            y = m[p + 1]
+            u = m[q]
+            v = m[q + 1]
+            even = x + u
+            even_i = y + v
+            m[at] = a + even
+            m[at + 1] = b + even_i
+            # times the cosine of 120 degrees, -1/2, and what rounds
+            even = 4096 - even * 4096
+            even_i = 4096 - even_i * 4096
+            odd = (x - u) * _HALF_ROOT_3
+            odd_i = (y - v) * _HALF_ROOT_3
+            m[p] = ((even + odd_i) >> 13) + a
+            m[p + 1] = ((even_i - odd) >> 13) + b
+            m[q] = ((even - odd_i) >> 13) + a
+            m[q + 1] = ((even_i + odd) >> 13) + b
+            at = q + size
+        at += 2 - words
+
+
+@micropython.viper
+def join_4(m: ptr32, at: int, words: int, span: int):
+    """Join each four transforms, as `join_2` does two."""
+    size = 2 * span
+    end = at + words
+    last = at + size
+    while at < last:
+        while at < end:
+            p = at + size
+            q = p + size
+            r = q + size
+            # the first and third, then the second and fourth
+            a = m[at]
+            b = m[at + 1]
+            x = m[q]
+            y = m[q + 1]
+            even = a + x
+            even_i = b + y
+            a -= x
+            b -= y
+            x = m[p]
+            y = m[p + 1]
+            u = m[r]
+            v = m[r + 1]
+            m[at] = even + x + u
+            m[at + 1] = even_i + y + v
+            m[q] = even - x - u
+            m[q + 1] = even_i - y - v
+            x -= u
+            y -= v
+            m[p] = a + y
+            m[p + 1] = b - x
+            m[r] = a - y
+            m[r + 1] = b + x
+            at = r + size
+        at += 2 - words
+
+
+@micropython.viper
+def join_5(m: ptr32, at: int, words: int, span: int):
+    """Join each five transforms, as `join_2` does two."""
     size = 2 * span
     end = at + words
     last = at + size
@@ -62,82 +159,40 @@ def join(m: ptr32, at: int, words: int, span: int, radix: int):
             q = p + size
             r = q + size
             s = r + size
-            a = m[at]
-            b = m[at + 1]
+            # sums and differences of the second and the last, then of those between
             x = m[p]
             y = m[p + 1]
-            if radix == 2:
-                m[at] = a + x
-                m[at + 1] = b + y
-                m[p] = a - x
-                m[p + 1] = b - y
-                at = q
-                continue
-            u = m[q]
-            v = m[q + 1]
-            if radix == 4:
-                even = a + u
-                even_i = b + v
-                a -= u
-                b -= v
-                u = m[r]
-                v = m[r + 1]
-                m[at] = even + x + u
-                m[at + 1] = even_i + y + v
-                m[q] = even - x - u
-                m[q + 1] = even_i - y - v
-                x -= u
-                y -= v
-                m[p] = a + y
-                m[p + 1] = b - x
-                m[r] = a - y
-                m[r + 1] = b + x
-                at = s
-            elif radix == 3:
-                even = x + u
-                even_i = y + v
-                m[at] = a + even
-                m[at + 1] = b + even_i
-                even = 4096 - even * 4096
-                even_i = 4096 - even_i * 4096
-                x = (x - u) * _HALF_ROOT_3
-                y = (y - v) * _HALF_ROOT_3
-                m[p] = ((even + y) >> 13) + a
-                m[p + 1] = ((even_i - x) >> 13) + b
-                m[q] = ((even - y) >> 13) + a
-                m[q + 1] = ((even_i + x) >> 13) + b
-                at = r
-            else:
-                # sums and differences of the first and the last, then of those between
-                a = m[s]
-                b = m[s + 1]
-                even = x + a
-                even_i = y + b
-                odd = x - a
-                odd_i = y - b
-                x = m[r]
-                y = m[r + 1]
-                a = u + x
-                b = v + y
-                x = u - x
-                y = v - y
-                turn = 0
-                while turn < 2:
-                    v = m[at + turn]
-                    m[at + turn] = v + even + a
-                    first = ((even * _COS_72 - a * _COS_144 + 4096) >> 13) + v
-                    second = ((a * _COS_72 - even * _COS_144 + 4096) >> 13) + v
-                    u = (odd_i * _SIN_72 + y * _SIN_144 + 4096) >> 13
-                    v = (odd_i * _SIN_144 - y * _SIN_72 + 4096) >> 13
-                    m[p + turn] = first + u
-                    m[s + turn] = first - u
-                    m[q + turn] = second + v
-                    m[r + turn] = second - v
-                    # the imaginary parts, with the real parts' differences turned
-                    even = even_i
-                    a = b
-                    odd_i = 0 - odd
-                    y = 0 - x
-                    turn += 1
-                at = s + size
+            u = m[s]
+            v = m[s + 1]
+            outer = x + u
+            outer_i = y + v
+            odd = x - u
+            odd_i = y - v
+            x = m[q]
+            y = m[q + 1]
+            u = m[r]
+            v = m[r + 1]
+            inner = x + u
+            inner_i = y + v
+            x -= u
+            y -= v
+            part = 0
+            while part < 2:
+                a = m[at + part]
+                m[at + part] = a + outer + inner
+                first = ((outer * _COS_72 - inner * _COS_144 + 4096) >> 13) + a
+                second = ((inner * _COS_72 - outer * _COS_144 + 4096) >> 13) + a
+                u = (odd_i * _SIN_72 + y * _SIN_144 + 4096) >> 13
+                v = (odd_i * _SIN_144 - y * _SIN_72 + 4096) >> 13
+                m[p + part] = first + u
+                m[s + part] = first - u
+                m[q + part] = second + v
+                m[r + part] = second - v
+                # the imaginary parts, with the real parts' differences turned
+                outer = outer_i
+                inner = inner_i
+                odd_i = 0 - odd
+                y = 0 - x
+                part += 1
+            at = s + size
         at += 2 - words
