@@ -7,13 +7,13 @@ step of it. The symbols' side is one array of int32 words that the modules named
 spread, 6 first intensity band, 7 dual stereo, 8 seed of the noise, 9 balance of bits, 10 bands
 with shapes, 11 bits left, 12 band, 13 first band that the output's rate does not hold, 14 change
 of the band's resolution, 15 silence, 16-18 post-filter's lag, gain (Q15), tapset, 19 bits kept for
-the anti-collapse flag, 20 the band after those to fold and 23 whether it goes on, 21 frames lost,
-22 trim, 24 blocks of a band, 25-29 a split, 30 whether the band is heard, 31 where it is kept for
-folding, 32 energies of both channels (log2, Q16), 74 and 116 those before, 158 the lowest, 200
-steps of the walk in `celt_split`, 250 where changes of resolution stand in the tables; 256 caps,
-277 boosts, 298 bits, 319 fine bits, 340 priorities, 361-423 allocation, 445 masks of blocks that
-are not empty, 512 shapes (Q16) of the first channel, 1472 of the second, 2432 what is folded
-(Q11), 3680-4207 work, 4208 whether a band's resolution changes.
+the anti-collapse flag, 20 the band after those to fold and 23 whether it goes on, 21 what was lost
+(2.5 ms each), 22 trim, 24 blocks of a band, 25-29 a split, 30 whether the band is heard, 31 where
+it is kept for folding, 32 energies of both channels (log2, Q16), 74 and 116 those before, 158 the
+lowest, 200 steps of the walk in `celt_split`, 250 where changes of resolution stand in the tables;
+256 caps, 277 boosts, 298 bits, 319 fine bits, 340 priorities, 361-423 allocation, 445 masks of
+blocks that are not empty, 512 shapes (Q16) of the first channel, 1472 of the second, 2432 what is
+folded (Q11), 3680-4207 work, 4208 whether a band's resolution changes.
 
 The signal's side, described in `celt_syn`, is a view of the same words from 2304 on, which no
 shapes reach: it works where, before, bands were folded, and keeps its history behind all this.
@@ -45,19 +45,19 @@ _CHANNELS = const(3)
 _TRANSIENT = const(4)
 _SEED = const(8)
 _BAND = const(12)
+_HEARD = const(13)
 _SILENCE = const(15)
 _LAG = const(16)
 _GAIN = const(17)
 _TAPSET = const(18)
-_HEARD = const(13)
 _ANTI = const(19)
 _FOLD = const(20)
-_UPDATE_FOLD = const(23)
 _LOST = const(21)
+_UPDATE_FOLD = const(23)
 _ENERGY = const(32)
 _LOG1 = const(74)
 _SIGNAL = const(2304)
-_WORDS = const(4288)
+_WORDS = const(4229)
 
 _STEP = const(0)
 _COUNT = const(1)
@@ -95,7 +95,7 @@ class Celt:
         self._order, self._turns = plan(largest // 2, self._quarter)
         m = self.signal
         m[_STEP] = step
-        #: bands that begin below half the rate
+        # bands that begin below half the rate
         self._heard = sum(1 for edge in TABLES[:21] if edge * step < 120)
         m[_OVERLAP] = 120 // step
         m[_HISTORY] = 2048 // step

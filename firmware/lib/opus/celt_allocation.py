@@ -1,6 +1,7 @@
 """How CELT divides a frame's bits among the bands (RFC 6716 section 4.3.3); encoders call it too.
 
-State `c` as in `celt` and `celt_enc`; words 27 and 31 serve here in passing.
+State `c` as in `celt` and `celt_enc`. Words 27 and 31 serve here in passing, and word 6 holds the
+bits kept for the first intensity band until that is read itself.
 """
 
 import micropython
@@ -138,7 +139,7 @@ def select(c: ptr32, band: int, rc: ptr32, data: ptr8, tables: ptr8, total: int)
     while True:
         band = coded - 1
         if band == c[_BOOSTED]:
-            total += c[_SKIP]
+            total += c[_SKIP]  # no flag is read
             break
         left = total - spent
         span = tables[coded] - first_edge
@@ -153,7 +154,7 @@ def select(c: ptr32, band: int, rc: ptr32, data: ptr8, tables: ptr8, total: int)
         if bits >= least:
             if int(bit_logp(rc, data, 1)):
                 break
-            spent += 8
+            spent += 8  # by the flag
             bits -= 8
         spent -= c[_PULSES + band] + c[_INTENSITY]
         if c[_INTENSITY]:
@@ -183,6 +184,7 @@ def share(c: ptr32, band: int, tables: ptr8, left: int):
             left -= extra
             bits += each * width + extra + balance
             n = width << c[_LM]
+            # a sign is all that one word has
             most = c[_CHANNELS] << 3 if n == 1 else c[_CAP + band]
             excess = bits - most
             if excess < 0:
@@ -191,6 +193,7 @@ def share(c: ptr32, band: int, tables: ptr8, left: int):
             parts = c[_CHANNELS] * n
             if stereo and n > 2 and c[_DUAL] == 0 and band < c[_INTENSITY]:
                 parts += 1
+            # how many finer steps of energy the band pays: more, the fewer words it has
             log_width = parts * (tables[_T_LOG_WIDTH + band] + (c[_LM] << 3))
             pays = bits + (log_width >> 1) - parts * 21
             if n == 2:
@@ -210,6 +213,7 @@ def share(c: ptr32, band: int, tables: ptr8, left: int):
                 steps = most
             rounded = steps * (parts << 3) - pays
             bits -= c[_CHANNELS] * steps << 3
+            # what is above the cap makes the steps finer still; the next band gets the rest
             if excess:
                 extra = excess >> stereo >> 3
                 if extra > 8 - steps:
@@ -223,7 +227,7 @@ def share(c: ptr32, band: int, tables: ptr8, left: int):
             steps = bits >> stereo >> 3
             bits = 0
             rounded = 0 - steps
-        c[_PRIORITY + band] = (rounded >> 31) + 1
+        c[_PRIORITY + band] = (rounded >> 31) + 1  # 1, the later: its steps were rounded up
         c[_FINE + band] = steps
         c[_PULSES + band] = bits
         band += 1

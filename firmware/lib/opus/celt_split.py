@@ -146,6 +146,8 @@ def partition(
         c[_LEFT] = c[_LEFT] - c[_SPENT]
         blocks = c[f + _F_BLOCKS]
         delta = c[_DELTA]
+        # in short blocks the halves follow one another: a louder one before masks what comes, and
+        # a quieter one needs more than by its energy
         if blocks > 1 and c[_ANGLE] & 16383:
             if c[_ANGLE] > 8192:
                 delta -= delta >> (4 - lm)
@@ -164,7 +166,7 @@ def partition(
         fill = c[f + _F_FILL]
         shift = c[f + _F_SHIFT]
         half = (blocks + 1) >> 1
-        # the half with more bits comes first
+        # the half with more bits comes first; at the angle `wall` it has all and passes none on
         both = f + f + _F_WORDS
         rest = bits - here
         wall = 16384
@@ -196,6 +198,7 @@ def partition(
             shift += blocks >> 1
             f = both - f
             turn -= 1
+        # `f` is the middle again; on top of the stack waits what comes first
         if wall:
             f += _F_WORDS
         c[f + _F_REST] = _NONE

@@ -7,8 +7,9 @@ Its state is `rc`, an array of ten int32 words, and `data`, the frame:
 6: raw bits read ahead, 7: their number, 8: raw bits used, 9: range of one part,
 between `decode` and `update`.
 
-Beyond the end of the frame zeros are read, as the RFC wants. `silk_pulses`, which decodes many
-symbols in a row, keeps the state in locals and repeats what is done here.
+Beyond the end of the frame zeros are read, as the RFC wants. `silk_pulses`, `celt_theta` and
+`celt_vector`, in which most of the time goes, keep the state in locals and repeat what is done
+here.
 """
 
 import micropython

@@ -6,18 +6,17 @@ one by one, `Silk.lose` makes up a missing one. Samples lie in `Silk.state` from
 The state is one array of int32 words that all modules named `silk_*` share:
 
 0 kHz, 1 subframes, 2 samples of one, 3 of the frame, 4 order of the filter, 5 samples of history,
-6 first frame after a reset, 7 last lag, 8 last gain's index, 9 last type, 10 last gain (Q16),
-11 frames lost, 12 type (0 inactive, 1 unvoiced, 2 voiced), 13 quantisation offset,
-14 interpolation, 15 lag, 16 contour, 17 periodicity, 18 long-term scale, 19 seed,
-20-23 type and lag last coded of both channels, 24-27 gains, 28-31 long-term filters,
-32-48 frequencies: all these are indices. 49 long-term scale (Q14), 50-53 gains (Q16), 54-57 lags,
-58-63 scratch, 64-83 long-term filters (Q14), 84-99 and 100-115 filters of both halves (Q12),
-116-131 frequencies (Q15), 132-147 those before, 148-163 filter's state (Q14),
-164-179 active filter or interpolated frequencies, 180-200 concealment, 201-255 scratch,
-256-274 least distances of frequencies, 288-335 comfort noise and filter of concealment,
-336 excitation (Q14), 656 history and frame, 1296 residual (Q15), from 1616 on pulses before that,
-1936 filter's work, 2272 comfort noise, 2592 sums of pulses, 2632 last 64 samples and frame for the
-output.
+6 first frame after a reset, 7 last lag, 8 last gain's index, 9 last type, 10 last gain (Q16), 11
+frames lost, 12 type (0 inactive, 1 unvoiced, 2 voiced), 13 quantisation offset, 14 interpolation,
+15 lag, 16 contour, 17 periodicity, 18 long-term scale, 19 seed, 20-23 type and lag last coded of
+both channels, 24-27 gains, 28-31 long-term filters, 32-48 frequencies: all these are indices. 49
+long-term scale (Q14), 50-53 gains (Q16), 54-57 lags, 58-63 scratch, 64-83 long-term filters (Q14),
+84-99 and 100-115 filters of both halves (Q12), 116-131 frequencies (Q15), 132-147 those before,
+148-163 filter's state (Q14), 164-179 active filter or interpolated frequencies, 180-200
+concealment, 201-255 scratch, 256-274 least distances of frequencies, 288-335 comfort noise and
+filter of concealment, 336 excitation (Q14), 656 history and frame, 1296 residual (Q15), from 1616
+on pulses before that, 1936 filter's work, and how pulses divide, 2272 comfort noise, 2592 sums of
+pulses, 2632 last 64 samples and frame for the output.
 """
 
 from array import array

@@ -13,7 +13,7 @@ _COS = const(201)
 _P = const(218)
 _Q = const(228)
 _WIDE = const(237)
-_STEP = const(1632)
+_STEP = const(1632)  # a multiple of 32: `^ 16` is the other buffer
 _COSINE = const(4962)
 _ORDER_10 = const(5235)
 _ORDER_16 = const(5245)
@@ -142,44 +142,47 @@ def prediction_gain(s: ptr32, at: int) -> int:
     total = 0
     index = 0
     while index < k:
-        y = s[at + index]
-        total += y
-        s[_STEP + index] = y << 12
+        value = s[at + index]
+        total += value
+        s[_STEP + index] = value << 12
         index += 1
     if total >= 4096:
         return 0
     gain = 1 << 29
-    gain += gain
+    gain += gain  # 2^30 is too large for a constant
     here = _STEP
     while True:
         k -= 1
-        y = 0 - s[here + k]  # the reflection coefficient, in Q24
-        if y > 16773022 or y < -16773022:
+        reflection = 0 - s[here + k]  # Q24
+        if reflection > 16773022 or reflection < -16773022:
             return 0
-        r1 = y >> 12
-        r0 = y & 0xFFF
+        r1 = reflection >> 12
+        r0 = reflection & 0xFFF
+        # 1 - reflection^2, Q30
         rest = 1 << 29
         rest += rest - ((r1 * r1 << 6) + (((r1 * r0 << 1) + (r0 * r0 >> 12)) >> 6))
-        y = rest >> 15
-        z = rest & 0x7FFF
-        low = gain & 0x7FFF
+        high = rest >> 15
+        low = rest & 0x7FFF
+        value = gain & 0x7FFF
         gain >>= 15
-        gain = gain * y + ((gain * z + low * y + (low * z >> 15)) >> 15) & -4
+        gain = gain * high + ((gain * low + value * high + (value * low >> 15)) >> 15) & -4
         if gain < 107374:
             return 0
         if k == 0:
             return gain
         # as `inverse` makes it: 2^(30 + bits) / rest, in halves with signs
-        y = rest
+        high = rest
         bits = 31
-        while (y >> 30) == 0:
-            y <<= 1
+        while (high >> 30) == 0:
+            high <<= 1
             bits -= 1
-        top = 0x1FFFFFFF // (y >> 16)
-        z = ((1 << 29) - ((y >> 16) * top + ((y & 0xFFFF) * top >> 16))) << 3
-        z = (top << 16) + ((z >> 16) * top + ((z & 0xFFFF) * top >> 16))
-        c1 = ((z >> 15) + 1) >> 1
-        c0 = (z & 0xFFFF ^ 0x8000) - 0x8000
+        low = high & 0xFFFF
+        high >>= 16
+        top = 0x1FFFFFFF // high
+        value = ((1 << 29) - (high * top + (low * top >> 16))) << 3
+        value = (top << 16) + ((value >> 16) * top + ((value & 0xFFFF) * top >> 16))
+        c1 = ((value >> 15) + 1) >> 1
+        c0 = (value & 0xFFFF ^ 0x8000) - 0x8000
         half = 1 << (bits - 17)
         twice = uint(rest) + uint(rest)
         up = 32 - bits
@@ -188,24 +191,20 @@ def prediction_gain(s: ptr32, at: int) -> int:
         ends = here + here + k - 1
         end = here + k
         while index < end:
-            low = s[ends - index]
-            y = low & 0xFFF
-            z = (r0 * y + 0x800000) >> 12
-            z = r1 * y + z
-            y = low >> 12
-            z = r0 * y + z
-            z >>= 12
-            z = r1 * y + z
-            z = s[index] - z
-            if uint(z + rest) >= twice:
+            # less the reflection of the one at the other end, rounded
+            high = s[ends - index]
+            low = high & 0xFFF
+            high >>= 12
+            value = r1 * low + ((r0 * low + 0x800000) >> 12)
+            value = r1 * high + ((r0 * high + value) >> 12)
+            value = s[index] - value
+            if uint(value + rest) >= twice:
                 return 0
-            y = (z + 0x8000) >> 16
-            z -= y << 16
-            low = (c0 * z >> 16) + half
-            low = c1 * z + low
-            low = c0 * y + low
-            y = c1 * y
-            s[index ^ 16] = (y << up) + (low >> down)
+            # divided by `rest`
+            high = (value + 0x8000) >> 16
+            low = value - (high << 16)
+            value = c0 * high + c1 * low + (c0 * low >> 16) + half
+            s[index ^ 16] = (c1 * high << up) + (value >> down)
             index += 1
         here ^= 16
 

@@ -74,6 +74,7 @@ def gains(s: ptr32, table: ptr32):
     index = 0
     while index < s[_SUBFRAMES]:
         value = s[_GAIN_INDEX + index]
+        # a step from the last one; large ones count twice
         last += value - 4
         value += value - 16
         if last < value:
@@ -117,7 +118,7 @@ def frequencies(s: ptr32, tables: ptr8, predict: int, codebook: int, weights: in
             at += s[_ORDER] - 1
         value = s[_NLSF_INDEX + 1 + index]
         if value:
-            value = (value << 10) - (value >> 31 | 1) * 102
+            value = (value << 10) - (value >> 31 | 1) * 102  # Q10, a tenth nearer to 0
         residual = (residual * tables[at] >> 8) + (value * step >> 16)
         value = residual << 14
         at = tables[weights] | (tables[weights + 1] << 8)
@@ -157,6 +158,7 @@ def stabilise(s: ptr32) -> int:
             index += 1
         rounds -= 1
         if rounds and least:
+            # of an odd distance the RFC halves, the lower half is the smaller: up goes the middle
             odd = (s[_SPACES + at] ^ s[_SPACES - 1 + at]) & 1
             here = (s[_APART + at] + s[_APART - 1 + at] + 1 + odd) >> 1
             if here < 0:
