@@ -24,16 +24,23 @@ def seconds(few, streams):
 
 
 @functools.cache
-def checked():
-    """Return the decoder's module with 32-bit checks; kept, because loading takes a second."""
-    return viper_check.Checker(LIB).load("opus.decoder")
+def _checker():
+    return viper_check.Checker(LIB)
 
 
 @functools.cache
-def chip():
-    """Return the machine and the decoder's module with its viper functions as machine code."""
-    firmware = xtensa.Firmware(LIB)
-    return firmware.machine, firmware.load("opus.decoder")
+def _firmware():
+    return xtensa.Firmware(LIB)
+
+
+def checked(module="opus.decoder"):
+    """Return a module with 32-bit checks; kept, because loading takes a second."""
+    return _checker().load(module)
+
+
+def chip(module="opus.decoder"):
+    """Return the machine and a module with its viper functions as machine code."""
+    return _firmware().machine, _firmware().load(module)
 
 
 def played():
@@ -46,8 +53,8 @@ class Player:
 
     def __init__(self, rate, module=None):
         viper_check.reset()
-        if chip.cache_info().currsize:
-            chip()[0].reset()
+        if _firmware.cache_info().currsize:
+            _firmware().machine.reset()
         self.rate = rate
         self._decoder = (module or played()).Decoder(rate)
         self._out = bytearray(rate // 25)

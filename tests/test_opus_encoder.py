@@ -13,26 +13,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from interpreters import RUNTIMES, run
-from opus_player import LIB, WHOLE, Player
+from opus_player import LIB, WHOLE, Player, checked, chip
 
 from host_sim import interpreter
 from tools import libopus as reference
-from tools import opus_speech, viper_check, xtensa
+from tools import opus_speech, viper_check
 
+ENCODER = "opus.encoder"
 SECONDS = 60 if WHOLE else 0.8
 KINDS = ("speech", "music", "noise", "sweep", "clicks", "silence")
-
-
-@functools.cache
-def checked():
-    return viper_check.Checker(LIB).load("opus.encoder")
-
-
-@functools.cache
-def chip():
-    """Return the machine and the encoder's module with its viper functions as machine code."""
-    firmware = xtensa.Firmware(LIB)
-    return firmware.machine, firmware.load("opus.encoder")
 
 
 @functools.cache
@@ -45,9 +34,9 @@ def encode(sound, bitrate, milliseconds=20, module=None):
     """Return packets for int16 sound and the encoder's final range after each step."""
     viper_check.reset()
     if module is None and WHOLE:
-        machine, module = chip()  # ten times as fast as checked code
+        machine, module = chip(ENCODER)  # ten times as fast as checked code
         machine.reset()
-    return opus_speech.encode(module or checked(), sound, bitrate, milliseconds)
+    return opus_speech.encode(module or checked(ENCODER), sound, bitrate, milliseconds)
 
 
 def frames(packet):
@@ -160,11 +149,11 @@ def test_our_decoder_takes_it_too():
 
 
 def test_the_flashed_code_makes_the_same_packets():
-    machine, module = chip()
+    machine, module = chip(ENCODER)
     for kind in ("speech", "clicks"):
         machine.reset()
         sound = reference.signal(kind, SECONDS / 10, 16000)
-        assert encode(sound, 24000, 20, module) == encode(sound, 24000, 20, checked())
+        assert encode(sound, 24000, 20, module) == encode(sound, 24000, 20, checked(ENCODER))
 
 
 _ENCODE = """
@@ -207,7 +196,7 @@ def test_the_plain_form_makes_the_same_packets(runtime, tmp_path):
 )
 def test_a_recogniser_hears_the_simulators_words(bitrate, milliseconds):
     recogniser = heard_by()
-    machine, module = chip()
+    machine, module = chip(ENCODER)
     for name in ("goforward.raw", "something.raw", *(("numbers.raw",) if WHOLE else ())):
         machine.reset()
         sound, words = opus_speech.recordings()[name]  # the words are heard in PCM too
@@ -226,8 +215,8 @@ def test_a_recogniser_errs_in_one_word_of_a_hundred_more_at_most():
 def test_what_is_not_possible_is_refused():
     for bitrate, milliseconds in ((15999, 20), (64001, 20), (24000, 10), (24000, 120)):
         with pytest.raises(ValueError):
-            checked().Encoder(bitrate, milliseconds)
-    encoder = checked().Encoder(24000, 20)
+            checked(ENCODER).Encoder(bitrate, milliseconds)
+    encoder = checked(ENCODER).Encoder(24000, 20)
     with pytest.raises(ValueError):
         encoder.begin(bytearray(638))
     assert encoder.step(bytearray(60)) == 0, "nothing was begun"
@@ -238,7 +227,7 @@ def test_what_is_not_possible_is_refused():
 
 def test_a_reset_begins_a_new_stream():
     sound = reference.signal("speech", 0.2, 16000)
-    encoder = checked().Encoder(24000, 20)
+    encoder = checked(ENCODER).Encoder(24000, 20)
     out = bytearray(encoder.packet_size)
     made = []
     for _ in range(2):
