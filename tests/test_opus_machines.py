@@ -44,6 +44,7 @@ def test_the_chips_code_is_bit_for_bit_the_checked_code():
 
 def test_no_step_keeps_a_core_of_240_mhz_for_10_ms_at_2_cycles_an_instruction():
     machine, module = chip()
+    most = 0
     for stream in (
         packets(CELT, FB, 20, 128000, "noise", 0.06, channels=2),
         packets(CELT, FB, 10, 128000, "noise", 0.04),
@@ -53,8 +54,8 @@ def test_no_step_keeps_a_core_of_240_mhz_for_10_ms_at_2_cycles_an_instruction():
     ):
         decoder = Player(24000, module)
         for packet in [*stream, None, None]:
-            for count in decoder.work(packet, lambda: instructions(machine)):
-                assert count < 1_200_000
+            most = max(most, *decoder.work(packet, lambda: instructions(machine)))
+    assert 200_000 < most < 1_200_000, "and they were counted"
 
 
 def instructions(machine):

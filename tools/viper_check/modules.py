@@ -42,10 +42,6 @@ class Modules:
             raise ModuleNotFoundError(f"no {name} in {[str(d) for d in self._directories]}")
         return module
 
-    def provide(self, name: str, module) -> None:
-        """Let `import name` give `module` from now on."""
-        self._modules[name] = module
-
     def _find(self, name):
         if name in self._modules:
             return self._modules[name]
