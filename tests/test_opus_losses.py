@@ -156,3 +156,11 @@ def test_any_bytes_are_taken_or_refused_as_libopus_does(rate):
         if chance.random() < 0.05:
             ours.lose(rate // 50)
             theirs.decode_float(None, rate // 50)
+
+
+def test_the_frame_after_a_loss_joins_what_was_concealed():
+    """Where a tone goes on, the overlap is near; the post-filter, which comes later, is undone."""
+    stream = packets(CELT, FB, 20, 64000, "music", 0.6)
+    wanted, got, lost = with_losses(stream, 48000)
+    first = np.flatnonzero(np.diff(lost.astype(int)) == -1) + 1
+    assert max(quality(wanted[at:][:120], got[at:][:120], 120)[0] for at in first) > 20
