@@ -16,9 +16,8 @@ from host_sim.usage import Parser, UsageError, exit_status
 from tools import deploy, image, started, target, upkeep
 from tools import port as ports
 
-KEPT = (
-    interpreter.ROOT / "build" / "settings"
-)  # what was on a board before it is written, till it is back
+# what was on a board before it is written, till it is back
+KEPT = interpreter.ROOT / "build" / "settings"
 # what belongs to the person, not to the firmware; a server knows the device by its pairing.json
 _PERSONAL = ("settings.json", "ca.pem", "pairing.json")
 

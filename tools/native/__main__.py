@@ -1,4 +1,4 @@
-"""Compile modules for the ESP32-S3, as `make deploy` does: .mpy files with tightened code.
+"""Compile modules for the ESP32-S3, as `make flash` does: .mpy files with tightened code.
 
 usage: python -m tools.native FOLDER OUT: every module below FOLDER, such as firmware/lib/opus
 """

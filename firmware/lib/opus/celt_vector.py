@@ -161,15 +161,15 @@ def leaf(n: int, k: int, c: ptr32, f: int, rc: ptr32, data: ptr8, counts: ptr32)
     if blocks > 1:
         mask = 0
         width = n // blocks
-        n = _VECTOR
-        k = 1
-        while k >> blocks == 0:
-            rest = 0
-            end = n + width
-            while n < end:
-                rest |= c[n]
-                n += 1
-            if rest:
-                mask |= k
-            k += k
+        at = _VECTOR
+        block = 1
+        while block >> blocks == 0:
+            some = 0
+            end = at + width
+            while at < end:
+                some |= c[at]
+                at += 1
+            if some:
+                mask |= block
+            block += block
     return mask
