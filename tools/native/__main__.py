@@ -15,18 +15,25 @@ def main(arguments: list[str]) -> int:
         print("usage: python -m tools.native FOLDER OUT, FOLDER with modules", file=sys.stderr)
         return 2
     folder, out = map(pathlib.Path, arguments)
+    sources = sorted(folder.rglob("*.py"))
+    if not sources:
+        print(f"{folder}: no modules (*.py) there", file=sys.stderr)
+        return 2
     size = 0
-    for source in sorted(folder.rglob("*.py")):
+    for source in sources:
+        target = out / source.relative_to(folder).with_suffix(".mpy")
         try:
             data = mpy.compile_source(source)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            scratch = target.with_suffix(".new")
+            scratch.write_bytes(data)
+            scratch.rename(target)
         except mpy.MpyError as error:
             print(f"{source}: {error}", file=sys.stderr)
             return 1
-        target = out / source.relative_to(folder).with_suffix(".mpy")
-        target.parent.mkdir(parents=True, exist_ok=True)
-        scratch = target.with_suffix(".new")
-        scratch.write_bytes(data)
-        scratch.rename(target)
+        except OSError as error:
+            print(f"{error.filename}: {error.strerror}", file=sys.stderr)
+            return 2
         size += len(data)
     print(f"{size} bytes in {out}")
     return 0

@@ -26,6 +26,7 @@ def colour(function, reserved: int) -> None:
         op.d = chosen.get(op.d, op.d)
     function.settle()
     homes |= {word: word for word in function.memory}
+    function.quiet = {SP}  # the runtime's table may have given its register to a pointer
     for block in function.blocks:
         _fetch(block, homes, bits(allowed))
     if not function.memory:

@@ -7,7 +7,7 @@ from .isa import decode
 from .ops import SLOT, SP, Op, Unknown, bits, lift, operands
 
 _TABLE = 7  # register of the runtime's table of functions
-_CALL, _NLR_PUSH, _RAISE, _SETJMP = 27, 32, 34, 49  # numbers in it
+_CALL, _NLR_PUSH, _SETJMP = 27, 32, 49  # numbers in it
 _CAUGHT = 24  # words that a function which catches exceptions has before its operands
 
 
@@ -66,6 +66,9 @@ class Function:
         self.blocks, self.memory = _blocks(code)
         #: it catches exceptions: what a register holds afterwards is uncertain
         self.catches = SLOT in self.memory
+        #: registers from whose addresses a load that nobody needs may be left out: others may
+        #: point to the chip's own registers, where a load does something
+        self.quiet = {SP, _TABLE}
 
     def summary(self) -> list:
         """Return what changes when the function does."""
@@ -125,17 +128,21 @@ class Function:
 
 def _blocks(code):
     first = decode(code, 0, 0)
-    start = first.target if first.row.name == "j" else 0
+    start = first.target if first and first.row.name == "j" else 0
     instructions = {}
     at = start
-    while at < len(code):
+    while at < len(code) or at == start:
         instruction = decode(code, at, 0)
         if instruction is None:
             raise Unknown(f"{code[at : at + 3].hex()} at {at:#x}")
         instructions[at] = instruction
         at += instruction.row.size
+    if at != len(code) or instructions[start].row.name != "entry" or not instruction.row.ends:
+        raise Unknown("not a whole function")
     heads = {start}
     for instruction in instructions.values():
+        if instruction.row.target and instruction.target not in instructions:
+            raise Unknown("a jump to where no instruction begins")
         if instruction.row.target or instruction.row.ends:
             heads |= {instruction.target, instruction.next} & instructions.keys()
     blocks = {at: Block() for at in sorted(heads)}
@@ -164,7 +171,7 @@ def _blocks(code):
 def _tell_calls(block, memory):
     """Name what each call takes: registers by the runtime's function, and words of the frame."""
     values = {}
-    for index, op in enumerate(block.ops):
+    for op in block.ops:
         if op.name == "callx8":
             called = values.get(op.uses[0])
             if not isinstance(called, _Called):
@@ -174,9 +181,6 @@ def _tell_calls(block, memory):
             registers = range(10, 10 + operands(called.number))
             # what the frame holds of a jump's buffer is the runtime's affair
             op.uses = (op.uses[0], *registers, *(words if called.number == _CALL else ()))
-            if called.number == _RAISE:  # does not return
-                del block.ops[index + 1 :]
-                block.branch = block.taken = block.next = None
             values = {k: v for k, v in values.items() if k not in op.defines}
             continue
         if any(isinstance(values.get(v), _Address) for v in op.uses):

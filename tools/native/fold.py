@@ -1,7 +1,7 @@
 """Simplify operations by what is known of their values, and jumps by where they end."""
 
 from .isa import B4
-from .ops import SAR, SLOT, Op
+from .ops import LOADS, SAR, SLOT, Op
 
 _COMPARE_ZERO = {"beq": "beqz", "bne": "bnez", "blt": "bltz", "bge": "bgez"}
 _COMPARE_CONSTANT = {"beq": "beqi", "bne": "bnei", "blt": "blti", "bge": "bgei"}
@@ -175,7 +175,8 @@ def drop(function) -> None:
         kept = []
         for op in reversed(block.ops):
             nothing = op.name == "mov" and op.uses == (op.d,)
-            if op.d is None or live >> op.d & 1 and not nothing:
+            loud = op.name in LOADS and op.uses[0] not in function.quiet
+            if op.d is None or loud or live >> op.d & 1 and not nothing:
                 kept.append(op)
                 live = op.before(live)
         block.ops = kept[::-1]

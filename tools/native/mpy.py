@@ -64,11 +64,12 @@ class _Reader:
         self.codes = []
 
     def byte(self):
-        self._at += 1
-        return self._data[self._at - 1]
+        return self.bytes(1)[0]
 
     def bytes(self, count):
         self._at += count
+        if self._at > len(self._data):
+            raise MpyError("the file ends too soon")
         return self._data[self._at - count : self._at]
 
     def uint(self):
@@ -83,11 +84,9 @@ class _Reader:
 def read(data: bytes) -> Mpy:
     """Parse a file's content."""
     header, reader = _open(data)
-    if header[2] >> 2 & 0x2F != _ARCHITECTURE:
+    if header[2] >> 2 != _ARCHITECTURE:
         raise MpyError("not compiled with -march=xtensawin, or without a viper function")
-    names, count = _qstrs(reader)
-    constants = [_constant(reader) for _ in range(count)]
-    kind, code, children = _raw_code(reader)
+    names, constants, (kind, code, children) = _content(reader)
     if kind != _BYTECODE:
         raise MpyError("the module itself is not bytecode")
     named = _names_of_children(code, names)
@@ -104,11 +103,10 @@ def read(data: bytes) -> Mpy:
 
 def tightened(data: bytes) -> bytes:
     """Return the file with the machine code of its viper functions tightened, as `tight` does."""
-    _, reader = _open(data)
-    _, count = _qstrs(reader)
-    for _ in range(count):
-        _constant(reader)
-    _raw_code(reader)
+    header, reader = _open(data)
+    if header[2] >> 2 != _ARCHITECTURE:
+        return data
+    _content(reader)
     for start, at, head in reversed(reader.codes):
         if head & 3 == _VIPER:
             end = at + (head >> 3)
@@ -131,6 +129,17 @@ def _open(data):
     if header[:2] != b"M\x06" or header[2] >> 2 and header[2] & 3 != 3:
         raise MpyError("not an .mpy file of version 6.3")
     return header, reader
+
+
+def _content(reader):
+    """Return the table of names, that of constants, and the module's raw code."""
+    try:
+        names, count = _qstrs(reader)
+        return names, [_constant(reader) for _ in range(count)], _raw_code(reader)
+    except MpyError:
+        raise
+    except ValueError as error:  # of what should be text, or a number
+        raise MpyError(f"damaged: {error}") from None
 
 
 def _qstrs(reader):

@@ -24,9 +24,9 @@ _THREE = {  # d = r, from s and t: op2, op1
     "addx8": (11, 0),
     "mull": (8, 2),
 }
-_LOADS = {"l8ui": (0, 0), "l16ui": (1, 1), "l32i": (2, 2)}  # r, shift of the offset
+LOADS = {"l8ui": (0, 0), "l16ui": (1, 1), "l32i": (2, 2)}  # r, shift of the offset
 _STORES = {"s8i": (4, 0), "s16i": (5, 1), "s32i": (6, 2)}
-_COMPARE = {"bnone": 0, "beq": 1, "blt": 2, "bltu": 3, "bne": 9, "bge": 10, "bgeu": 11}
+_COMPARE = {"beq": 1, "blt": 2, "bltu": 3, "bne": 9, "bge": 10, "bgeu": 11}
 _COMPARE_ZERO = {"beqz": 0, "bnez": 1, "bltz": 2, "bgez": 3}
 _COMPARE_CONSTANT = {"beqi": 0x26, "bnei": 0x66, "blti": 0xA6, "bgei": 0xE6}
 _OPPOSITES = [("beq", "bne"), ("blt", "bge"), ("bltu", "bgeu"), ("beqz", "bnez"), ("bltz", "bgez")]
@@ -83,8 +83,8 @@ def lift(i, code: bytes) -> Op:
     name = i.row.name.removesuffix(".n")
     if name in _THREE:
         return Op(name, i.r, (i.s, i.t))
-    if name in _LOADS or name in _STORES:
-        shift = (_LOADS.get(name) or _STORES[name])[1]
+    if name in LOADS or name in _STORES:
+        shift = (LOADS.get(name) or _STORES[name])[1]
         offset = i.r * 4 if i.row.size == 2 else i.imm8 << shift
         if i.s == SP:
             if name not in ("l32i", "s32i") or offset // 4 >= SLOTS:
@@ -92,7 +92,7 @@ def lift(i, code: bytes) -> Op:
             slot = SLOT + offset // 4
             return Op("mov", i.t, (slot,)) if name == "l32i" else Op("mov", slot, (i.t,))
         return (
-            Op(name, i.t, (i.s,), offset) if name in _LOADS else Op(name, None, (i.s, i.t), offset)
+            Op(name, i.t, (i.s,), offset) if name in LOADS else Op(name, None, (i.s, i.t), offset)
         )
     if name == "mov":
         return Op("mov", i.t, (i.s,))
@@ -170,8 +170,8 @@ def encode(op: Op, literal=0) -> tuple[int, int]:
     if name in ("l32i", "s32i") and n < 64:
         register = d if name == "l32i" else t
         return n // 4 << 12 | s << 8 | register << 4 | (8 if name == "l32i" else 9), 2
-    if name in _LOADS:
-        r, shift = _LOADS[name]
+    if name in LOADS:
+        r, shift = LOADS[name]
         return _rri8(n >> shift, r, s, d)
     if name in _STORES:
         r, shift = _STORES[name]

@@ -189,6 +189,8 @@ class Runtime:
 
     def _raise(self, word, *_):
         error = self._objects.value(word)
+        if error is None:  # nothing is raised, as at the end of a `finally`
+            return 0
         raise error() if isinstance(error, type) else error
 
     def _argument_check(self, count, keywords, signature, *_):
