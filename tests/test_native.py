@@ -100,8 +100,19 @@ def test_no_function_grows(both):
 def test_a_function_that_is_not_understood_stays_as_it_is(both):
     before, after = both(
         function("f", "a: int", "try:", "    a += 1", "finally:", "    a *= 2", "return a")
+        # more words than a load's offset reaches: mpy-cross takes others then, without a word
+        + function("g", "a: int", *(f"v{i} = a" for i in range(300)), "return v299")
     )
     assert after == before
+
+
+def test_branches_over_less_than_128_bytes_need_no_jump_wherever_they_are(both):
+    lines = ["if a < p[3]:\n        p[3] = b"] * 50
+    few, many = (
+        sizes(both(function("f", "a: int, b: int, p: ptr32", *lines[:count], "return a"))[1])["f"]
+        for count in (10, 50)
+    )
+    assert many - few == 40 * (2 + 3 + 2)  # bytes of a load, a branch, a store
 
 
 def test_to_raise_none_goes_on_behind_it(both, tmp_path):

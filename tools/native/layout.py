@@ -15,13 +15,13 @@ def lay_out(function) -> bytes:
     start = 4 + 4 * len(constants) if constants else 0
     ends = [_ways_out(block, follower) for block, follower in _pairs(function.blocks)]
     long = set()  # branches that have to go by way of a jump
-    place = dict.fromkeys(map(id, function.blocks), start)
-    while True:
+    before, place = None, {}
+    while place != before:
         code = bytearray()
-        settled = True
+        before, place = place, {}
         for block, ways in zip(function.blocks, ends, strict=True):
-            settled &= place[id(block)] == start + len(code)
             place[id(block)] = start + len(code)
+            moved = place[id(block)] - before.get(id(block), place[id(block)])
             for op in block.ops:
                 at = start + len(code)
                 literal = 0
@@ -30,19 +30,17 @@ def lay_out(function) -> bytes:
                 _put(code, *encode(op, literal))
             for op, goal in ways:
                 at = start + len(code)
-                bits = None
-                if id(op) not in long:
-                    bits = encode_branch(op, place[id(goal)] - at)
-                    if bits is None:
-                        long.add(id(op))
-                        settled = False
+                if id(goal) in place:
+                    there = place[id(goal)]
+                else:  # as far away as it was; at first as near as can be, so that code only grows
+                    there = before.get(id(goal), at + 4) + moved
+                bits = None if id(op) in long else encode_branch(op, there - at)
                 if bits is None:
+                    long.add(id(op))
                     opposite = Op(OPPOSITE[op.name], None, op.uses, op.number)
                     _put(code, *_over_a_jump(opposite))
-                    bits = encode_branch(_J, place[id(goal)] - (start + len(code)))
+                    bits = encode_branch(_J, there - (start + len(code)))
                 _put(code, *bits)
-        if settled:
-            break
     if not constants:
         return bytes(code)
     head = bytearray()

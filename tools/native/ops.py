@@ -124,7 +124,10 @@ def lift(i, code: bytes) -> Op:
     if name in ("j", "retw"):
         return Op(name, None, (2, 0) if name == "retw" else ())
     if name == "entry":
-        return Op(name, None, (), (i.word >> 12) * 8)
+        frame = (i.word >> 12) * 8
+        if frame > 32 + 4 * SLOTS:  # mpy-cross drops the upper bits of such a word's number
+            raise Unknown("a frame whose words no instruction reaches")
+        return Op(name, None, (), frame)
     if name == "callx8":
         return Op(name, None, (i.s, *range(10, 14)))
     raise Unknown(i.row.name)
